@@ -1,0 +1,1 @@
+//! Benchmarks beside other Kafka codecs and clients.

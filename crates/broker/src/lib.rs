@@ -1,0 +1,1 @@
+//! Embedded Kafka broker for tests and demos, with share groups and transactional acknowledgements.

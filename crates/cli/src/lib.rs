@@ -1,0 +1,1 @@
+//! kshare: command line for Kafka share groups.

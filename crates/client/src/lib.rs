@@ -1,0 +1,1 @@
+//! Kafka share-group client: KafkaShareConsumer, TransactionalProducer and exactly-once acknowledgements.

@@ -1,0 +1,1 @@
+//! Generator that turns protocol-specs into the messages crate.

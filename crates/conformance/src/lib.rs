@@ -1,0 +1,1 @@
+//! Share-group conformance cases for any Kafka broker.

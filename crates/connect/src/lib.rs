@@ -1,0 +1,1 @@
+//! Connect-style sink task driver on Kafka share groups.

@@ -1,0 +1,1 @@
+//! Sans-IO client machines for Kafka share groups and transactions.

@@ -1,0 +1,1 @@
+//! Kafka request and response types generated from protocol-specs, with API keys and error codes.

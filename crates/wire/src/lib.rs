@@ -1,0 +1,1 @@
+//! Kafka wire primitives: readers and writers, tagged fields, frames, record batches, compression.
