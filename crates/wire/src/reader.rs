@@ -6,6 +6,9 @@ use bytes::Bytes;
 /// Longest string that Kafka's own codec accepts, in bytes.
 pub const MAX_STRING: usize = 0x7fff;
 
+/// Elements for which memory is reserved on the word of the peer; more grow as they are decoded.
+const MAX_UPFRONT: usize = 1024;
+
 /// Reads primitives from the front of a frame.
 #[derive(Debug, Clone)]
 pub struct Reader {
@@ -22,7 +25,7 @@ macro_rules! fixed {
         /// Where the frame ends first.
         #[inline]
         pub fn $name(&mut self) -> Result<$ty> {
-            Ok(<$ty>::from_be_bytes(self.array()?))
+            Ok(<$ty>::from_be_bytes(self.chunk()?))
         }
     )*};
 }
@@ -65,7 +68,7 @@ impl Reader {
     }
 
     #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N]> {
         match self.buf[self.pos..].first_chunk::<N>() {
             Some(chunk) => {
                 self.pos += N;
@@ -110,7 +113,7 @@ impl Reader {
     /// # Errors
     /// Where the frame ends first.
     pub fn uuid(&mut self) -> Result<Uuid> {
-        Ok(Uuid(self.array()?))
+        Ok(Uuid(self.chunk()?))
     }
 
     /// An unsigned varint of at most five bytes.
@@ -122,7 +125,7 @@ impl Reader {
         let start = self.position();
         let mut value: u32 = 0;
         for shift in [0, 7, 14, 21, 28] {
-            let [byte] = self.array()?;
+            let [byte] = self.chunk()?;
             if shift == 28 && byte > 0x0f {
                 break;
             }
@@ -262,5 +265,44 @@ impl Reader {
             1 => Ok(true),
             other => Err(ErrorKind::InvalidStructMarker(other).at(at)),
         }
+    }
+
+    /// An array; `element` reads one element of at least `min_size` bytes.
+    ///
+    /// # Errors
+    /// As [`Reader::array_len`], and what `element` reports.
+    pub fn array<T>(
+        &mut self,
+        flexible: bool,
+        min_size: usize,
+        element: impl FnMut(&mut Reader) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let len = self.array_len(flexible, min_size)?;
+        self.elements(len, element)
+    }
+
+    /// An array that may be null; `element` reads one element of at least `min_size` bytes.
+    ///
+    /// # Errors
+    /// As [`Reader::nullable_array_len`], and what `element` reports.
+    pub fn nullable_array<T>(
+        &mut self,
+        flexible: bool,
+        min_size: usize,
+        element: impl FnMut(&mut Reader) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        match self.nullable_array_len(flexible, min_size)? {
+            Some(len) => self.elements(len, element).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn elements<T>(&mut self, len: usize, mut element: impl FnMut(&mut Reader) -> Result<T>) -> Result<Vec<T>> {
+        // An element in memory can be larger than on the wire, so a false count must not size the allocation.
+        let mut all = Vec::with_capacity(len.min(MAX_UPFRONT));
+        for _ in 0..len {
+            all.push(element(self)?);
+        }
+        Ok(all)
     }
 }

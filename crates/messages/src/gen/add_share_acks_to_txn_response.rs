@@ -1,0 +1,68 @@
+//! AddShareAcksToTxnResponse (generated from protocol-specs; do not edit).
+
+use crate::{ErrorCode, Message};
+use kafka_share_wire::{Reader, Result, Str, TaggedFields, Writer};
+
+/// Says whether the share-partitions' state belongs to the transaction now.
+///
+/// Versions 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddShareAcksToTxnResponse {
+    /// Milliseconds the client should stay quiet because a quota was exceeded; 0 if none was.
+    pub throttle_time_ms: i32,
+    /// 0 means all are enrolled; otherwise none is.
+    pub error_code: ErrorCode,
+    /// Explanation of the error for people; null when there is nothing to add.
+    pub error_message: Option<Str>,
+    /// Tagged fields that this build does not know.
+    pub tagged: TaggedFields,
+}
+
+impl Default for AddShareAcksToTxnResponse {
+    fn default() -> Self {
+        Self { throttle_time_ms: 0, error_code: ErrorCode::NONE, error_message: None, tagged: TaggedFields::new() }
+    }
+}
+
+impl AddShareAcksToTxnResponse {
+    pub(crate) fn read(r: &mut Reader, _version: i16) -> Result<Self> {
+        let mut this = Self::default();
+        this.throttle_time_ms = r.i32()?;
+        this.error_code = r.i16().map(ErrorCode)?;
+        this.error_message = r.nullable_string(true)?;
+        this.tagged = TaggedFields::read(r, |_, _| Ok(false))?;
+        Ok(this)
+    }
+
+    pub(crate) fn write(&self, w: &mut Writer, _version: i16) -> Result<()> {
+        w.i32(self.throttle_time_ms);
+        w.i16(self.error_code.0);
+        match &self.error_message {
+            Some(value) => {
+                w.string(value, true)?;
+            }
+            None => {
+                w.null_string(true);
+            }
+        }
+        self.tagged.write(w, &[])?;
+        Ok(())
+    }
+}
+
+impl Message for AddShareAcksToTxnResponse {
+    const NAME: &'static str = "AddShareAcksToTxnResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+
+    fn decode(r: &mut Reader, version: i16) -> Result<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+
+    fn encode(&self, w: &mut Writer, version: i16) -> Result<()> {
+        Self::check_version(version)?;
+        self.write(w, version)
+    }
+}
