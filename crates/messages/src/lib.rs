@@ -6,7 +6,13 @@
 mod api;
 mod error_code;
 pub mod frame;
-#[expect(clippy::field_reassign_with_default, reason = "generated code reads field by field")]
+#[expect(
+    clippy::collapsible_if,
+    clippy::field_reassign_with_default,
+    clippy::nonminimal_bool,
+    clippy::too_many_lines,
+    reason = "generated code is regular, not idiomatic"
+)]
 mod r#gen;
 
 pub use api::{ApiInfo, ApiKey};
