@@ -8,6 +8,7 @@ mod error_code;
 pub mod frame;
 #[expect(
     clippy::collapsible_if,
+    clippy::derivable_impls,
     clippy::field_reassign_with_default,
     clippy::nonminimal_bool,
     clippy::too_many_lines,
@@ -44,6 +45,11 @@ pub trait Message: Sized {
     /// # Errors
     /// Unknown versions, values that the version cannot carry, strings over 32,767 bytes.
     fn encode(&self, w: &mut Writer, version: i16) -> Result<()>;
+
+    /// How long the broker asks the client to stay quiet, in milliseconds; 0 for messages without that field.
+    fn throttle_time_ms(&self) -> i32 {
+        0
+    }
 
     /// Decodes a whole body.
     ///

@@ -70,9 +70,11 @@ fn field_doc(field: &Field, message: &Message) -> String {
 pub fn message_impl(out: &mut String, message: &Message) {
     let name = &message.name;
     let flexible_from = if message.flexible.is_empty() { "i16::MAX".into() } else { message.flexible.min.to_string() };
+    let throttled = message.structs[0].fields.iter().any(|f| f.name == "ThrottleTimeMs");
+    let throttle = if throttled { "\nfn throttle_time_ms(&self) -> i32 {\nself.throttle_time_ms\n}\n" } else { "" };
     let _ = writeln!(
         out,
-        "impl Message for {name} {{\nconst NAME: &'static str = {name:?};\nconst MIN_VERSION: i16 = {};\nconst MAX_VERSION: i16 = {};\nconst FLEXIBLE_FROM: i16 = {flexible_from};\n\nfn decode(r: &mut Reader, version: i16) -> Result<Self> {{\nSelf::check_version(version)?;\nSelf::read(r, version)\n}}\n\nfn encode(&self, w: &mut Writer, version: i16) -> Result<()> {{\nSelf::check_version(version)?;\nself.write(w, version)\n}}\n}}",
+        "impl Message for {name} {{\nconst NAME: &'static str = {name:?};\nconst MIN_VERSION: i16 = {};\nconst MAX_VERSION: i16 = {};\nconst FLEXIBLE_FROM: i16 = {flexible_from};\n\nfn decode(r: &mut Reader, version: i16) -> Result<Self> {{\nSelf::check_version(version)?;\nSelf::read(r, version)\n}}\n\nfn encode(&self, w: &mut Writer, version: i16) -> Result<()> {{\nSelf::check_version(version)?;\nself.write(w, version)\n}}\n{throttle}}}",
         message.valid.min, message.valid.max
     );
     if let (Some(key), "request") = (message.key, message.kind.as_str()) {

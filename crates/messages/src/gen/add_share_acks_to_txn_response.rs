@@ -65,4 +65,8 @@ impl Message for AddShareAcksToTxnResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

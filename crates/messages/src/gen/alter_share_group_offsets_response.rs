@@ -168,4 +168,8 @@ impl Message for AlterShareGroupOffsetsResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

@@ -252,4 +252,8 @@ impl Message for ApiVersionsResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

@@ -112,4 +112,8 @@ impl Message for CreatePartitionsResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

@@ -218,4 +218,8 @@ impl Message for FindCoordinatorResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

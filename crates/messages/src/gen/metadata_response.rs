@@ -371,4 +371,8 @@ impl Message for MetadataResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

@@ -179,4 +179,8 @@ impl Message for ShareGroupHeartbeatResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }

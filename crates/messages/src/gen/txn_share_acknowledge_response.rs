@@ -147,4 +147,8 @@ impl Message for TxnShareAcknowledgeResponse {
         Self::check_version(version)?;
         self.write(w, version)
     }
+
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }
