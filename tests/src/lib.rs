@@ -1,1 +1,5 @@
-//! End-to-end tests of the kafka-share workspace.
+//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, byte vectors.
+
+pub mod java;
+pub mod specs;
+pub mod vectors;
