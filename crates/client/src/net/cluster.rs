@@ -1,0 +1,338 @@
+//! A cluster as the clients see it: connections by broker and purpose, metadata, features.
+
+use super::connection::Connection;
+use super::slot::Slot;
+use crate::config::split_address;
+use crate::{ClientConfig, Error, ErrorKind, Result};
+use kafka_share_core::ApiVersions;
+use kafka_share_core::backoff::Jitter;
+use kafka_share_core::metadata::{Leader, Metadata, Node, Topic, TopicIdPartition};
+use kafka_share_messages::metadata_request::MetadataRequestTopic;
+use kafka_share_messages::{ErrorCode, MetadataRequest, Request};
+use kafka_share_wire::{Str, Uuid};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a connection is for. A ShareFetch waits at the broker and answers come in order, so fetches have their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Share sessions and partition reads.
+    Fetch,
+    /// Produce.
+    Produce,
+    /// Groups, transactions, metadata, administration.
+    Coordination,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Broker(i32),
+    Bootstrap(usize),
+}
+
+/// Connections and metadata of one cluster; shared by the consumers, producers and admin clients built on it.
+#[derive(Debug)]
+pub struct Cluster {
+    config: ClientConfig,
+    state: Mutex<State>,
+    /// One metadata request at a time; what it brings serves all who waited.
+    refresh: tokio::sync::Semaphore,
+    pub(super) coordinators: Mutex<HashMap<(i8, String), i32>>,
+}
+
+#[derive(Debug)]
+struct State {
+    metadata: Metadata,
+    slots: HashMap<(Place, Purpose), Slot>,
+    addresses: HashMap<Place, (Str, u16)>,
+    features: Option<Arc<ApiVersions>>,
+    refreshed: HashMap<Str, Instant>,
+    jitter: Jitter,
+}
+
+impl Cluster {
+    /// Checks the settings. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// Settings that make no sense.
+    pub fn new(config: ClientConfig) -> Result<Arc<Self>> {
+        config.validate()?;
+        let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        let state = State {
+            metadata: Metadata::new(),
+            slots: HashMap::new(),
+            addresses: HashMap::new(),
+            features: None,
+            refreshed: HashMap::new(),
+            jitter: Jitter::new(seed),
+        };
+        Ok(Arc::new(Cluster {
+            config,
+            state: Mutex::new(state),
+            refresh: tokio::sync::Semaphore::new(1),
+            coordinators: Mutex::new(HashMap::new()),
+        }))
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Deadline of a single request that starts now, within `limit`.
+    #[must_use]
+    pub fn request_deadline(&self, limit: Instant) -> Instant {
+        limit.min(Instant::now() + self.config.request_timeout)
+    }
+
+    /// Pause before try number `attempt` (from 1) after a retriable error.
+    #[must_use]
+    pub fn retry_pause(&self, attempt: u32) -> Duration {
+        let random = self.state().jitter.next_u64();
+        self.config.retry_backoff.pause(attempt, random)
+    }
+
+    /// Sleeps before a retry. Answers false, at once, where the pause would pass `deadline`.
+    ///
+    /// # Cancel safety
+    /// Holds nothing.
+    pub async fn pause_before_retry(&self, attempt: u32, deadline: Instant) -> bool {
+        let pause = self.retry_pause(attempt);
+        if Instant::now() + pause >= deadline {
+            return false;
+        }
+        tokio::time::sleep(pause).await;
+        true
+    }
+
+    /// The connection to a broker, opened if need be.
+    ///
+    /// # Errors
+    /// Where the broker is not in the metadata.
+    pub fn connection(&self, node: i32, purpose: Purpose) -> Result<Connection> {
+        let mut state = self.state();
+        let Some(Node { host, port, .. }) = state.metadata.node(node).cloned() else {
+            let text = format!("broker {node} is not known: metadata has no address for it");
+            return Err(Error::new(ErrorKind::Disconnected, text));
+        };
+        Ok(self.slot(&mut state, Place::Broker(node), purpose, &host, port))
+    }
+
+    fn slot(&self, state: &mut State, place: Place, purpose: Purpose, host: &Str, port: u16) -> Connection {
+        let seed = state.jitter.next_u64();
+        let moved =
+            state.addresses.insert(place.clone(), (host.clone(), port)).is_some_and(|old| old != (host.clone(), port));
+        if moved {
+            // The broker came back under another address: none of its old connections is of use.
+            state.slots.retain(|(p, _), slot| {
+                if *p == place {
+                    slot.drop_connection();
+                }
+                true
+            });
+        }
+        state.slots.entry((place, purpose)).or_insert_with(|| Slot::new(seed)).get(&self.config, host, port)
+    }
+
+    /// Sends a request to a broker.
+    ///
+    /// # Cancel safety
+    /// As [`Connection::call`].
+    ///
+    /// # Errors
+    /// As [`Connection::call`], and brokers that are not known.
+    pub async fn call_node<R: Request>(
+        &self,
+        node: i32,
+        purpose: Purpose,
+        request: &R,
+        deadline: Instant,
+    ) -> Result<R::Response> {
+        self.connection(node, purpose)?.call(request, deadline).await
+    }
+
+    /// Sends a request to any broker that answers, known ones first, then the bootstrap addresses.
+    ///
+    /// # Cancel safety
+    /// As [`Connection::call`].
+    ///
+    /// # Errors
+    /// The last error, where no broker answered before `deadline`.
+    pub async fn call_any<R: Request>(&self, request: &R, deadline: Instant) -> Result<R::Response> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let mut last = Error::new(ErrorKind::Connect, "no broker is known");
+            for connection in self.candidates()? {
+                match connection.call(request, self.request_deadline(deadline)).await {
+                    Ok(response) => {
+                        if let Ok(versions) = connection.ready(deadline).await {
+                            self.note_features(versions);
+                        }
+                        return Ok(response);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
+                    Err(error) => last = error,
+                }
+            }
+            if !self.pause_before_retry(attempt, deadline).await {
+                return Err(last.context(format!("no broker of {} answered", self.config.bootstrap_servers.join(","))));
+            }
+        }
+    }
+
+    fn candidates(&self) -> Result<Vec<Connection>> {
+        let mut state = self.state();
+        let mut nodes: Vec<Node> = state.metadata.nodes().cloned().collect();
+        if !nodes.is_empty() {
+            let turn = state.jitter.next_u64() as usize % nodes.len();
+            nodes.rotate_left(turn);
+        }
+        // Bootstrap addresses come last: they serve when all known brokers are gone (KIP-899).
+        let mut all: Vec<(Place, Str, u16)> =
+            nodes.into_iter().map(|n| (Place::Broker(n.id), n.host, n.port)).collect();
+        for (i, server) in self.config.bootstrap_servers.iter().enumerate() {
+            let (host, port) = split_address(server)?;
+            all.push((Place::Bootstrap(i), Str::from(host), port));
+        }
+        Ok(all
+            .into_iter()
+            .map(|(place, host, port)| self.slot(&mut state, place, Purpose::Coordination, &host, port))
+            .collect())
+    }
+
+    fn note_features(&self, versions: Arc<ApiVersions>) {
+        let mut state = self.state();
+        if state.features.as_ref().is_none_or(|f| f.features_epoch() <= versions.features_epoch()) {
+            state.features = Some(versions);
+        }
+    }
+
+    /// Versions and finalised features, as the newest answer of any broker has them.
+    ///
+    /// # Errors
+    /// Where no broker answers before `deadline`.
+    pub async fn features(&self, deadline: Instant) -> Result<Arc<ApiVersions>> {
+        if let Some(features) = self.state().features.clone() {
+            return Ok(features);
+        }
+        self.refresh_topics(&[], deadline).await?;
+        self.state()
+            .features
+            .clone()
+            .ok_or_else(|| Error::new(ErrorKind::Connect, "the cluster's features are not known"))
+    }
+
+    /// Asks for the metadata of `topics` (none: brokers only), unless another caller just did.
+    ///
+    /// # Cancel safety
+    /// What was learned before stays.
+    ///
+    /// # Errors
+    /// Where no broker answers before `deadline`. A topic that does not exist is no error here.
+    pub async fn refresh_topics(&self, topics: &[Str], deadline: Instant) -> Result<()> {
+        self.refresh_inner(topics, false, deadline).await
+    }
+
+    pub(crate) async fn refresh_inner(&self, topics: &[Str], create: bool, deadline: Instant) -> Result<()> {
+        let asked = Instant::now();
+        let permit = tokio::time::timeout_at(deadline.into(), self.refresh.acquire()).await;
+        let _permit = permit.map_err(|_| Error::new(ErrorKind::Timeout, "metadata was not refreshed in time"))?;
+        if !topics.is_empty() && topics.iter().all(|t| self.state().refreshed.get(t).is_some_and(|at| *at >= asked)) {
+            return Ok(());
+        }
+        let row = |name: &Str| MetadataRequestTopic { name: Some(name.clone()), ..MetadataRequestTopic::default() };
+        let request = MetadataRequest {
+            topics: Some(topics.iter().map(row).collect()),
+            allow_auto_topic_creation: create,
+            ..MetadataRequest::default()
+        };
+        let response = self.call_any(&request, deadline).await?;
+        let mut state = self.state();
+        state.metadata.update(&response);
+        let now = Instant::now();
+        for topic in topics {
+            state.refreshed.insert(topic.clone(), now);
+        }
+        Ok(())
+    }
+
+    /// A topic, from the cache or from a broker; waits while the topic does not exist or has no leaders yet.
+    ///
+    /// # Errors
+    /// The broker's last word on the topic, where `deadline` passes first; authorisation and invalid names at once.
+    pub async fn topic(&self, name: &str, create: bool, deadline: Instant) -> Result<Arc<Topic>> {
+        let mut attempt = 0;
+        loop {
+            if let Some(topic) = self.cached_topic(name).filter(|t| attempt > 0 || t.leaders.iter().all(|l| l.id >= 0))
+            {
+                return Ok(topic);
+            }
+            self.refresh_inner(&[Str::from(name)], create, deadline).await?;
+            if let Some(topic) = self.cached_topic(name) {
+                return Ok(topic);
+            }
+            let code = self.state().metadata.topic_error(name).unwrap_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+            attempt += 1;
+            if !code.is_retriable() || !self.pause_before_retry(attempt, deadline).await {
+                return Err(Error::broker(code, format_args!("topic {name:?}"), None));
+            }
+        }
+    }
+
+    /// A topic, from the cache only.
+    #[must_use]
+    pub fn cached_topic(&self, name: &str) -> Option<Arc<Topic>> {
+        self.state().metadata.topic(name).cloned()
+    }
+
+    /// A topic by id, from the cache only.
+    #[must_use]
+    pub fn cached_topic_by_id(&self, id: Uuid) -> Option<Arc<Topic>> {
+        self.state().metadata.topic_by_id(id).cloned()
+    }
+
+    /// Leader of a partition, from the cache only.
+    #[must_use]
+    pub fn leader(&self, tp: TopicIdPartition) -> Option<Leader> {
+        self.state().metadata.leader(tp)
+    }
+
+    /// Takes a leader and addresses that an error response named (KIP-951). Answers whether they were news.
+    pub fn hint_leader(&self, tp: TopicIdPartition, leader: Leader, nodes: impl IntoIterator<Item = Node>) -> bool {
+        let mut state = self.state();
+        for node in nodes {
+            state.metadata.hint_node(node);
+        }
+        state.metadata.hint_leader(tp, leader)
+    }
+
+    /// Adds or corrects a broker's address.
+    pub(super) fn hint_node(&self, node: Node) {
+        self.state().metadata.hint_node(node);
+    }
+
+    /// Ids of the known brokers.
+    #[must_use]
+    pub fn node_ids(&self) -> Vec<i32> {
+        self.state().metadata.nodes().map(|n| n.id).collect()
+    }
+
+    /// Id of the cluster, once known.
+    #[must_use]
+    pub fn cluster_id(&self) -> Option<String> {
+        self.state().metadata.cluster_id().map(ToString::to_string)
+    }
+
+    /// The controller's broker id as the brokers tell it.
+    #[must_use]
+    pub fn controller(&self) -> i32 {
+        self.state().metadata.controller()
+    }
+}

@@ -1,0 +1,389 @@
+//! One socket and the task that owns it. Callers hand over whole frames, so a dropped caller never tears one.
+
+use crate::{Error, ErrorKind, Result};
+use bytes::{Buf, Bytes};
+use kafka_share_core::ApiVersions;
+use kafka_share_core::connection::{Call, CallError, Connection as Machine, ConnectionConfig, Output};
+use kafka_share_messages::{ApiKey, Message, Request, frame};
+use kafka_share_wire::{Frame, Str};
+use std::collections::{HashMap, VecDeque};
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Frames handed to the task at once, at most; callers beyond that wait.
+const COMMANDS: usize = 256;
+/// Segments per vectored write; the usual limit of operating systems is 1024.
+const MAX_SLICES: usize = 64;
+
+type Answer = std::result::Result<Bytes, CallError>;
+
+enum Command {
+    Call(Call, oneshot::Sender<Answer>),
+    Abandon(i32),
+    Throttle(Duration),
+}
+
+/// Where a connection stands.
+#[derive(Debug, Clone)]
+pub(crate) enum Status {
+    Connecting,
+    Ready(Arc<ApiVersions>),
+    Closed(Error),
+}
+
+/// A handle to one connection. Cloning shares it; the socket closes when the last handle is gone.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    commands: mpsc::Sender<Command>,
+    status: watch::Receiver<Status>,
+    next_id: Arc<AtomicI32>,
+    client_id: Str,
+    peer: Arc<str>,
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Command")
+    }
+}
+
+/// What the owner of the connection learns when it is over.
+pub(crate) struct Ended {
+    /// Whether the broker's versions were learned, so that the attempt counts as a success for back-off.
+    pub(crate) was_ready: bool,
+}
+
+impl Connection {
+    /// Starts the task. `open` yields the socket; `ended` runs once when the connection is over.
+    pub(crate) fn spawn<S, F>(
+        config: ConnectionConfig,
+        peer: String,
+        open: F,
+        ended: impl FnOnce(Ended) + Send + 'static,
+    ) -> Connection
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        F: Future<Output = Result<S>> + Send + 'static,
+    {
+        let (commands, receiver) = mpsc::channel(COMMANDS);
+        let (status_tx, status) = watch::channel(Status::Connecting);
+        let handle = Connection {
+            commands,
+            status,
+            next_id: Arc::new(AtomicI32::new(1)),
+            client_id: config.client_id.clone(),
+            peer: peer.as_str().into(),
+        };
+        tokio::spawn(async move {
+            let error = match open.await {
+                Ok(socket) => {
+                    let driver = Driver::new(socket, config, receiver, &status_tx);
+                    Error::new(ErrorKind::Disconnected, format!("{peer}: {}", driver.run().await))
+                }
+                Err(error) => error,
+            };
+            let was_ready = matches!(*status_tx.borrow(), Status::Ready(_));
+            ended(Ended { was_ready });
+            let _ = status_tx.send(Status::Closed(error));
+        });
+        handle
+    }
+
+    /// Whether the connection is over.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(*self.status.borrow(), Status::Closed(_)) || self.commands.is_closed()
+    }
+
+    /// Waits until the broker's versions are known.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: the connection goes on opening.
+    ///
+    /// # Errors
+    /// Where the connection could not be opened, or not before `deadline`.
+    pub async fn ready(&self, deadline: Instant) -> Result<Arc<ApiVersions>> {
+        let mut status = self.status.clone();
+        let wait = async {
+            loop {
+                match &*status.borrow_and_update() {
+                    Status::Connecting => {}
+                    Status::Ready(versions) => return Ok(versions.clone()),
+                    Status::Closed(error) => return Err(error.clone()),
+                }
+                if status.changed().await.is_err() {
+                    return Err(Error::new(
+                        ErrorKind::Closed,
+                        format!("{}: the client's runtime has stopped", self.peer),
+                    ));
+                }
+            }
+        };
+        match tokio::time::timeout_at(deadline.into(), wait).await {
+            Ok(result) => result,
+            Err(_) => {
+                Err(Error::new(ErrorKind::Timeout, format!("{}: not connected within the time limit", self.peer)))
+            }
+        }
+    }
+
+    /// Resolves when the connection is over.
+    pub async fn closed(&self) {
+        let mut status = self.status.clone();
+        let _ = status.wait_for(|s| matches!(s, Status::Closed(_))).await;
+    }
+
+    /// Sends a request in the highest common version and waits for its answer.
+    ///
+    /// # Cancel safety
+    /// A request not yet written is dropped; one that was written reaches the broker whole, and its answer is
+    /// thrown away. The connection stays usable in both cases.
+    ///
+    /// # Errors
+    /// No common version, connection lost, deadline passed, damaged answer.
+    pub async fn call<R: Request>(&self, request: &R, deadline: Instant) -> Result<R::Response> {
+        let versions = self.ready(deadline).await?;
+        let version =
+            versions.pick::<R>().map_err(|e| Error::new(ErrorKind::Unsupported, format!("{}: {e}", self.peer)))?;
+        self.call_version(request, R::KEY, version, deadline).await
+    }
+
+    /// As [`Connection::call`], in a given version and under a given key.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub async fn call_version<R: Request>(
+        &self,
+        request: &R,
+        key: ApiKey,
+        version: i16,
+        deadline: Instant,
+    ) -> Result<R::Response> {
+        let id = self.next_id();
+        let frame = frame::encode_request_as(key, request, version, id, &self.client_id).map_err(|e| {
+            Error::new(ErrorKind::InvalidInput, format!("{} version {version} cannot carry this: {e}", R::NAME))
+        })?;
+        let body = self.exchange(id, frame, deadline, true, R::NAME).await?;
+        let (_, response) = frame::decode_response::<R>(body, version).map_err(|e| {
+            let text = format!("{}: damaged answer to {} version {version}: {e}", self.peer, R::NAME);
+            Error::new(ErrorKind::Protocol, text)
+        })?;
+        self.obey_throttle(response.throttle_time_ms());
+        Ok(response)
+    }
+
+    /// Sends an encoded request that the broker does not answer (Produce with acks 0).
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub async fn send_unanswered(&self, id: i32, frame: Frame, deadline: Instant, what: &'static str) -> Result<()> {
+        self.exchange(id, frame, deadline, false, what).await.map(drop)
+    }
+
+    /// A correlation id for a frame that the caller encodes.
+    #[must_use]
+    pub fn next_id(&self) -> i32 {
+        // Wraps within the positive numbers; 0 belongs to the handshake.
+        loop {
+            let id = self.next_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
+            if id != 0 {
+                return id;
+            }
+        }
+    }
+
+    /// Client id to encode frames with.
+    #[must_use]
+    pub fn client_id(&self) -> &Str {
+        &self.client_id
+    }
+
+    /// Holds back requests on this connection, as a response asked.
+    pub fn obey_throttle(&self, throttle_time_ms: i32) {
+        if let Ok(ms @ 1..) = u64::try_from(throttle_time_ms) {
+            let _ = self.commands.try_send(Command::Throttle(Duration::from_millis(ms)));
+        }
+    }
+
+    /// Sends an encoded request and waits for the frame of its answer.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub async fn exchange(
+        &self,
+        id: i32,
+        frame: Frame,
+        deadline: Instant,
+        answered: bool,
+        what: &'static str,
+    ) -> Result<Bytes> {
+        let gone =
+            || Error::call(&CallError::NotSent("the connection is closed".into()), format!("{}: {what}", self.peer));
+        let (reply, answer) = oneshot::channel();
+        let call = Call { correlation_id: id, frame, deadline, answered };
+        let permit = match tokio::time::timeout_at(deadline.into(), self.commands.reserve()).await {
+            Ok(permit) => permit.map_err(|_| gone())?,
+            Err(_) => return Err(Error::call(&CallError::TimedOut { sent: false }, format!("{}: {what}", self.peer))),
+        };
+        permit.send(Command::Call(call, reply));
+        let mut guard = AbandonGuard { connection: self, id, armed: true };
+        let result = answer.await;
+        guard.armed = false;
+        match result {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(error)) => Err(Error::call(&error, format!("{}: {what}", self.peer))),
+            // The task ended without telling: its runtime is shutting down.
+            Err(_) => Err(Error::call(
+                &CallError::Unanswered("the client has stopped".into()),
+                format!("{}: {what}", self.peer),
+            )),
+        }
+    }
+}
+
+/// Tells the task when a caller goes away before its answer.
+struct AbandonGuard<'a> {
+    connection: &'a Connection,
+    id: i32,
+    armed: bool,
+}
+
+impl Drop for AbandonGuard<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            // A full channel is no harm: the answer then finds no receiver and is dropped.
+            let _ = self.connection.commands.try_send(Command::Abandon(self.id));
+        }
+    }
+}
+
+struct Driver<'a, S> {
+    socket: S,
+    machine: Machine,
+    commands: mpsc::Receiver<Command>,
+    status: &'a watch::Sender<Status>,
+    waiting: HashMap<i32, oneshot::Sender<Answer>>,
+    outgoing: VecDeque<Bytes>,
+    closing: Option<String>,
+}
+
+impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
+    fn new(
+        socket: S,
+        config: ConnectionConfig,
+        commands: mpsc::Receiver<Command>,
+        status: &'a watch::Sender<Status>,
+    ) -> Self {
+        Driver {
+            socket,
+            machine: Machine::new(config, Instant::now()),
+            commands,
+            status,
+            waiting: HashMap::new(),
+            outgoing: VecDeque::new(),
+            closing: None,
+        }
+    }
+
+    async fn run(mut self) -> String {
+        loop {
+            self.carry_outputs();
+            if let Some(reason) = self.closing.take() {
+                self.fail_queued_commands();
+                return reason;
+            }
+            let deadline = self.machine.next_deadline();
+            let (mut reader, mut writer) = tokio::io::split(&mut self.socket);
+            // Every branch is cancel safe: one read, one write of what is queued, one receive.
+            tokio::select! {
+                read = reader.read_buf(self.machine.buffer()) => match read {
+                    Ok(0) => self.machine.handle_closed("connection closed by the broker"),
+                    Ok(_) => self.machine.handle_received(Instant::now()),
+                    Err(error) => self.machine.handle_closed(&format!("connection lost: {error}")),
+                },
+                written = write_some(&mut writer, &self.outgoing), if !self.outgoing.is_empty() => match written {
+                    Ok(0) => self.machine.handle_closed("connection lost: the socket takes no more bytes"),
+                    Ok(n) => advance(&mut self.outgoing, n),
+                    Err(error) => self.machine.handle_closed(&format!("connection lost: {error}")),
+                },
+                command = self.commands.recv() => match command {
+                    Some(command) => self.handle_command(command),
+                    None => self.machine.handle_closed("no longer used"),
+                },
+                () = sleep_until(deadline), if deadline.is_some() => self.machine.handle_timeout(Instant::now()),
+            }
+        }
+    }
+
+    fn handle_command(&mut self, command: Command) {
+        let now = Instant::now();
+        match command {
+            Command::Call(call, reply) => {
+                self.waiting.insert(call.correlation_id, reply);
+                self.machine.handle_call(now, call);
+            }
+            Command::Abandon(id) => {
+                self.waiting.remove(&id);
+                self.machine.handle_abandon(id);
+            }
+            Command::Throttle(time) => self.machine.handle_throttle(now, time),
+        }
+    }
+
+    fn carry_outputs(&mut self) {
+        while let Some(output) = self.machine.poll_output() {
+            match output {
+                Output::Transmit(frame) => self.outgoing.extend(frame.into_segments()),
+                Output::Ready(versions) => drop(self.status.send(Status::Ready(Arc::new(versions)))),
+                Output::Done(id, result) => {
+                    if let Some(reply) = self.waiting.remove(&id) {
+                        let _ = reply.send(result);
+                    }
+                }
+                Output::Close(reason) => self.closing = Some(reason),
+            }
+        }
+    }
+
+    /// Calls that were handed over but not yet seen by the machine certainly did not reach the broker.
+    fn fail_queued_commands(&mut self) {
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if let Command::Call(_, reply) = command {
+                let _ = reply.send(Err(CallError::NotSent("the connection is closed".into())));
+            }
+        }
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn write_some<W: AsyncWrite + Unpin>(writer: &mut W, outgoing: &VecDeque<Bytes>) -> std::io::Result<usize> {
+    let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+    let mut count = 0;
+    for (slot, segment) in slices.iter_mut().zip(outgoing) {
+        *slot = IoSlice::new(segment);
+        count += 1;
+    }
+    writer.write_vectored(&slices[..count]).await
+}
+
+fn advance(outgoing: &mut VecDeque<Bytes>, mut written: usize) {
+    while let Some(front) = outgoing.front_mut() {
+        if written < front.len() {
+            front.advance(written);
+            return;
+        }
+        written -= front.len();
+        outgoing.pop_front();
+    }
+}

@@ -1,0 +1,10 @@
+//! The connection manager: sockets, addresses, which broker to ask. Decisions are made in `kafka-share-core`.
+
+mod cluster;
+mod connection;
+mod coordinator;
+mod slot;
+
+pub use cluster::{Cluster, Purpose};
+pub use connection::Connection;
+pub use coordinator::CoordinatorKind;
