@@ -1,0 +1,113 @@
+//! Metadata (v0-13): nodes, topics by name or (v10 on) by id, leaders.
+//!
+//! Topics asked for by name are created where the request, the broker and the name allow it; like in Kafka, the answer
+//! that triggers a creation already lists the topic here, as there is nothing to wait for.
+
+use super::{Outcome, RequestContext};
+use crate::cluster::{Cluster, Refusal, Topic};
+use kafka_share_messages::metadata_request::MetadataRequestTopic;
+use kafka_share_messages::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use kafka_share_messages::{ErrorCode, MetadataRequest, MetadataResponse};
+use kafka_share_wire::{Str, Uuid};
+
+/// What a client without limits may do with a topic, as Kafka answers without an authoriser:
+/// read, write, create, delete, alter, describe, and their configs.
+pub(super) const TOPIC_OPERATIONS: i32 = 0x0df8;
+/// The bits are not filled in.
+pub(super) const NOT_ASKED: i32 = i32::MIN;
+
+pub(crate) fn handle(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    request: MetadataRequest,
+) -> Outcome<MetadataResponse> {
+    let topics = match &request.topics {
+        None => all_topics(cluster),
+        // v0 has no null: there the empty list asks for all.
+        Some(list) if ctx.version == 0 && list.is_empty() => all_topics(cluster),
+        Some(list) => {
+            let allow = ctx.version < 4 || request.allow_auto_topic_creation;
+            list.iter().map(|asked| one(cluster, ctx, asked, allow)).collect()
+        }
+    };
+    let mut topics: Vec<MetadataResponseTopic> = topics;
+    if request.include_topic_authorized_operations {
+        for topic in topics.iter_mut().filter(|t| t.error_code.is_ok()) {
+            topic.topic_authorized_operations = TOPIC_OPERATIONS;
+        }
+    }
+    Outcome::Reply(MetadataResponse {
+        brokers: cluster
+            .alive_nodes()
+            .map(|node| MetadataResponseBroker {
+                node_id: node.id,
+                host: node.host.clone(),
+                port: node.port,
+                ..Default::default()
+            })
+            .collect(),
+        cluster_id: Some(Str::from(&cluster.cluster_id)),
+        controller_id: cluster.controller_id(),
+        topics,
+        ..Default::default()
+    })
+}
+
+fn all_topics(cluster: &Cluster) -> Vec<MetadataResponseTopic> {
+    cluster.topics.iter().map(|topic| describe(cluster, topic)).collect()
+}
+
+fn one(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    asked: &MetadataRequestTopic,
+    allow: bool,
+) -> MetadataResponseTopic {
+    let by_id = ctx.version >= 10 && !asked.topic_id.is_zero();
+    let found = match &asked.name {
+        _ if by_id => cluster
+            .topics
+            .by_id(asked.topic_id)
+            .map(|topic| topic.id)
+            .ok_or_else(|| Refusal::new(ErrorCode::UNKNOWN_TOPIC_ID, "")),
+        Some(name) => cluster.topic_or_create(name, allow),
+        None => Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_ID, "")),
+    };
+    match found {
+        Ok(id) => cluster.topics.by_id(id).map(|topic| describe(cluster, topic)).unwrap_or_default(),
+        Err(refusal) => MetadataResponseTopic {
+            error_code: refusal.code,
+            name: if by_id && ctx.version >= 12 { None } else { Some(asked.name.clone().unwrap_or_default()) },
+            topic_id: if by_id { asked.topic_id } else { Uuid::ZERO },
+            topic_authorized_operations: NOT_ASKED,
+            ..Default::default()
+        },
+    }
+}
+
+fn describe(cluster: &Cluster, topic: &Topic) -> MetadataResponseTopic {
+    let alive = |id: &i32| cluster.node(*id).is_some_and(|node| node.alive);
+    let partitions = topic.partitions.iter().enumerate().map(|(index, partition)| {
+        let (isr, offline): (Vec<i32>, Vec<i32>) = partition.replicas.iter().partition(|id| alive(id));
+        MetadataResponsePartition {
+            error_code: if partition.leader < 0 { ErrorCode::LEADER_NOT_AVAILABLE } else { ErrorCode::NONE },
+            partition_index: index as i32,
+            leader_id: partition.leader,
+            leader_epoch: partition.leader_epoch,
+            replica_nodes: partition.replicas.clone(),
+            isr_nodes: isr,
+            offline_replicas: offline,
+            ..Default::default()
+        }
+    });
+    MetadataResponseTopic {
+        name: Some(topic.name.clone()),
+        topic_id: topic.id,
+        is_internal: topic.internal,
+        partitions: partitions.collect(),
+        topic_authorized_operations: NOT_ASKED,
+        ..Default::default()
+    }
+}

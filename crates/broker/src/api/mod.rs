@@ -1,0 +1,80 @@
+//! One file per API key, and the table that leads to them.
+
+mod configs;
+mod table;
+
+#[path = "18_api_versions.rs"]
+mod api_versions;
+#[path = "19_create_topics.rs"]
+mod create_topics;
+#[path = "20_delete_topics.rs"]
+mod delete_topics;
+#[path = "60_describe_cluster.rs"]
+mod describe_cluster;
+#[path = "10_find_coordinator.rs"]
+mod find_coordinator;
+#[path = "03_metadata.rs"]
+mod metadata;
+
+pub(crate) use api_versions::refuse as refuse_api_versions;
+pub(crate) use table::{handle, versions};
+
+use crate::Now;
+use crate::cluster::{CloseReason, ConnId, Parked, WaitKey};
+use kafka_share_messages::{ApiKey, Message, frame};
+use kafka_share_wire::{Frame, Str};
+use std::time::Duration;
+
+/// The request being served, apart from its body.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestContext {
+    pub(crate) now: Now,
+    /// The node that was asked.
+    pub(crate) node: i32,
+    pub(crate) conn: ConnId,
+    pub(crate) key: ApiKey,
+    pub(crate) version: i16,
+    pub(crate) correlation_id: i32,
+    pub(crate) client_id: Option<Str>,
+}
+
+impl RequestContext {
+    /// The answer to this request.
+    pub(crate) fn answer<M: Message>(&self, response: &M) -> Answer {
+        match frame::encode_response(self.key, response, self.version, self.correlation_id) {
+            Ok(frame) => Answer::Frame(frame),
+            Err(error) => Answer::Close(CloseReason::Encode(format!("{}: {error}", M::NAME))),
+        }
+    }
+}
+
+/// What ends a request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Frame(Frame),
+    Close(CloseReason),
+}
+
+/// What a handler decides.
+pub(crate) enum Outcome<R> {
+    /// Answer now.
+    Reply(R),
+    /// Never answer (produce with acks 0).
+    NoReply,
+    /// Answer when one of `keys` is woken and the request is content, or at the deadline.
+    Park {
+        /// On the monotonic clock.
+        deadline: Duration,
+        /// What to wait for.
+        keys: Vec<WaitKey>,
+        /// The request.
+        parked: Box<dyn Parked>,
+    },
+}
+
+/// An [`Outcome`] whose response is encoded.
+pub(crate) enum Served {
+    Answer(Answer),
+    Nothing,
+    Park { deadline: Duration, keys: Vec<WaitKey>, parked: Box<dyn Parked> },
+}

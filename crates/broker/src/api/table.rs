@@ -1,0 +1,57 @@
+//! Which APIs are served, in which versions, and by which function.
+
+use super::{Outcome, RequestContext, Served};
+use super::{api_versions, create_topics, delete_topics, describe_cluster, find_coordinator, metadata};
+use crate::cluster::{CloseReason, Cluster};
+use crate::config::BrokerFeatures;
+use kafka_share_messages::{ApiKey, Request};
+use kafka_share_wire::Reader;
+use std::ops::RangeInclusive;
+
+/// Keys that [`handle`] serves, in order.
+const SERVED: &[i16] = &[3, 10, 18, 19, 20, 60];
+
+/// The versions that the broker serves and advertises of `key`.
+pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeInclusive<i16>> {
+    SERVED.binary_search(&key.0).ok()?;
+    let info = key.info()?;
+    match key {
+        ApiKey::TXN_SHARE_ACKNOWLEDGE | ApiKey::ADD_SHARE_ACKS_TO_TXN if !features.transactional_acks => None,
+        ApiKey::INIT_PRODUCER_ID if !features.two_phase_commit => Some(info.min_version..=info.max_version - 1),
+        _ => Some(info.min_version..=info.max_version),
+    }
+}
+
+/// All APIs that the broker advertises.
+pub(crate) fn advertised(features: &BrokerFeatures) -> impl Iterator<Item = (ApiKey, RangeInclusive<i16>)> {
+    SERVED.iter().filter_map(|key| Some((ApiKey(*key), versions(features, ApiKey(*key))?)))
+}
+
+/// Decodes the body and asks the handler of its key.
+pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) -> Result<Served, CloseReason> {
+    match ctx.key.0 {
+        3 => run(cluster, ctx, body, metadata::handle),
+        10 => run(cluster, ctx, body, find_coordinator::handle),
+        18 => run(cluster, ctx, body, api_versions::handle),
+        19 => run(cluster, ctx, body, create_topics::handle),
+        20 => run(cluster, ctx, body, delete_topics::handle),
+        60 => run(cluster, ctx, body, describe_cluster::handle),
+        _ => Err(CloseReason::Unsupported { key: ctx.key, version: ctx.version }),
+    }
+}
+
+fn run<R: Request>(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    mut body: Reader,
+    handler: fn(&mut Cluster, &RequestContext, R) -> Outcome<R::Response>,
+) -> Result<Served, CloseReason> {
+    let malformed = |error: kafka_share_wire::Error| CloseReason::Malformed(format!("{}: {error}", R::NAME));
+    let request = R::decode(&mut body, ctx.version).map_err(malformed)?;
+    body.finish().map_err(malformed)?;
+    Ok(match handler(cluster, ctx, request) {
+        Outcome::Reply(response) => Served::Answer(ctx.answer(&response)),
+        Outcome::NoReply => Served::Nothing,
+        Outcome::Park { deadline, keys, parked } => Served::Park { deadline, keys, parked },
+    })
+}

@@ -1,0 +1,51 @@
+//! From a frame to an answer: header, version, handler, encoding.
+
+use super::{CloseReason, Cluster, ConnId};
+use crate::api::{self, Answer, RequestContext, Served};
+use crate::{Now, Output};
+use bytes::Bytes;
+use kafka_share_messages::{ApiKey, frame};
+
+impl Cluster {
+    /// Serves one request of a connection that is idle.
+    pub(super) fn serve(&mut self, now: Now, conn: ConnId, node: i32, request: Bytes) -> Result<(), CloseReason> {
+        let malformed = |error: kafka_share_wire::Error| CloseReason::Malformed(error.to_string());
+        let (header, body) = frame::decode_request_header(request).map_err(malformed)?;
+        let (key, version) = (ApiKey(header.request_api_key), header.request_api_version);
+        let ctx = RequestContext {
+            now,
+            node,
+            conn,
+            key,
+            version,
+            correlation_id: header.correlation_id,
+            client_id: header.client_id,
+        };
+        if !api::versions(&self.config.features, key).is_some_and(|range| range.contains(&version)) {
+            if key == ApiKey::API_VERSIONS {
+                let answer = api::refuse_api_versions(&ctx)?;
+                self.finish(&ctx, answer);
+                return Ok(());
+            }
+            return Err(CloseReason::Unsupported { key, version });
+        }
+        match api::handle(self, &ctx, body)? {
+            Served::Answer(answer) => self.finish(&ctx, answer),
+            Served::Nothing => {}
+            Served::Park { deadline, keys, parked } => self.park(ctx, deadline, keys, parked),
+        }
+        Ok(())
+    }
+
+    /// Sends an answer.
+    pub(super) fn finish(&mut self, ctx: &RequestContext, answer: Answer) {
+        match answer {
+            Answer::Frame(frame) => {
+                self.output.push_back(Output::Send { conn: ctx.conn, segments: frame.into_segments() });
+            }
+            Answer::Close(reason) => {
+                self.close(ctx.now, ctx.conn, reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The whole cluster as one machine: connections in, frames out, time and chance as arguments.
+
+mod connections;
+mod dispatch;
+mod leaders;
+mod nodes;
+mod placement;
+mod settings;
+mod topics;
+mod waiters;
+
+pub use connections::{CloseReason, ConnId};
+pub(crate) use nodes::Node;
+pub use placement::CoordinatorKind;
+pub(crate) use placement::share_key;
+pub(crate) use topics::Refusal;
+pub(crate) use topics::check_name as check_topic_name;
+pub(crate) use topics::{Partition, Topic, Topics};
+pub(crate) use waiters::{Parked, WaitKey};
+
+use crate::rng::Rng;
+use crate::settings::Overrides;
+use crate::share::Share;
+use crate::{ClusterConfig, Now};
+use bytes::Bytes;
+use connections::Connections;
+use kafka_share_wire::Uuid;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use waiters::Waiters;
+
+/// What the machine wants done on a connection, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Write these segments, one after the other. They are one response frame, size prefix included, unless a fault
+    /// says otherwise.
+    Send {
+        /// Where to.
+        conn: ConnId,
+        /// What; shared with the log, not copied.
+        segments: Vec<Bytes>,
+    },
+    /// Close the connection after what was sent before. The machine has forgotten it already.
+    Close {
+        /// Which.
+        conn: ConnId,
+    },
+}
+
+/// All nodes, topics, logs and coordinators of an embedded cluster.
+///
+/// The owner calls [`Cluster::connect`], [`Cluster::handle_frame`] and [`Cluster::disconnect`] as things happen, then
+/// takes all of [`Cluster::poll_output`], and calls [`Cluster::handle_timeout`] when [`Cluster::next_deadline`] comes.
+pub struct Cluster {
+    pub(crate) config: ClusterConfig,
+    pub(crate) cluster_id: String,
+    pub(crate) rng: Rng,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) topics: Topics,
+    pub(crate) share: Share,
+    group_overrides: BTreeMap<String, Overrides>,
+    connections: Connections,
+    waiters: Waiters,
+    output: VecDeque<Output>,
+}
+
+impl Cluster {
+    /// A cluster without topics. Equal seeds and equal calls give equal outputs.
+    #[must_use]
+    pub fn new(config: ClusterConfig, seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let cluster_id = rng.uuid().to_string();
+        let nodes = config.nodes.iter().map(Node::new).collect();
+        Cluster {
+            cluster_id,
+            rng,
+            nodes,
+            topics: Topics::default(),
+            group_overrides: BTreeMap::new(),
+            share: Share::new(&config),
+            connections: Connections::default(),
+            waiters: Waiters::default(),
+            output: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// The next thing to do on a connection.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    /// When [`Cluster::handle_timeout`] should be called next, on the monotonic clock of [`Now`].
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Duration> {
+        [self.waiters.next_deadline(), crate::share::next_deadline(self)].into_iter().flatten().min()
+    }
+
+    /// Lets time pass: waiting fetches, transaction and session timeouts, locks.
+    pub fn handle_timeout(&mut self, now: Now) {
+        crate::share::handle_timeout(self, now);
+        self.expire_waiters(now);
+        self.run_woken(now);
+    }
+
+    /// Id of the cluster, as clients see it.
+    #[must_use]
+    pub fn cluster_id(&self) -> &str {
+        &self.cluster_id
+    }
+
+    /// Id of a topic that exists.
+    #[must_use]
+    pub fn topic_id(&self, name: &str) -> Option<Uuid> {
+        self.topics.get(name).map(|topic| topic.id)
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("cluster_id", &self.cluster_id)
+            .field("nodes", &self.nodes)
+            .field("topics", &self.topics.len())
+            .field("connections", &self.connections.len())
+            .field("waiting", &self.waiters.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

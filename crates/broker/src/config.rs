@@ -1,0 +1,89 @@
+//! Settings of the cluster machine.
+
+use crate::GroupBounds;
+
+/// A node of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Broker id, unique and not negative.
+    pub id: i32,
+    /// Advertised host.
+    pub host: String,
+    /// Advertised port.
+    pub port: u16,
+}
+
+/// Finalised feature levels (KIP-584) that the cluster advertises and follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BrokerFeatures {
+    /// `transaction.version`: 0 or 1 (TV1, KIP-98) or 2 (TV2, KIP-890: an epoch per transaction).
+    pub transaction_version: i16,
+    /// Offers transactional share acknowledgements (KIP-1289 draft): API keys 95 and 96, `share.version` 3.
+    /// Off: what Kafka 4.4.0 offers, `share.version` 2.
+    pub transactional_acks: bool,
+    /// Offers InitProducerId v6 (KIP-939), which Kafka 4.4.0 has but marks as unstable.
+    pub two_phase_commit: bool,
+}
+
+impl Default for BrokerFeatures {
+    fn default() -> Self {
+        BrokerFeatures { transaction_version: 2, transactional_acks: true, two_phase_commit: false }
+    }
+}
+
+impl BrokerFeatures {
+    /// `share.version`.
+    #[must_use]
+    pub fn share_version(&self) -> i16 {
+        if self.transactional_acks { 3 } else { 2 }
+    }
+}
+
+/// Settings of a [`Cluster`](crate::Cluster). The defaults are Kafka's, apart from in-memory limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// The nodes; at least one.
+    pub nodes: Vec<NodeConfig>,
+    /// Feature levels.
+    pub features: BrokerFeatures,
+    /// Whether metadata and produce requests create topics (`auto.create.topics.enable`).
+    pub auto_create_topics: bool,
+    /// Partitions of topics whose creator does not say (`num.partitions`).
+    pub default_partitions: i32,
+    /// Replicas of topics whose creator does not say (`default.replication.factor`); at most the nodes there are.
+    pub default_replication: i16,
+    /// Largest request frame, in bytes (`socket.request.max.bytes`).
+    pub max_request_bytes: usize,
+    /// Bytes of records that all partitions together may hold; produce requests beyond it are refused with
+    /// `KAFKA_STORAGE_ERROR`.
+    pub max_log_bytes: usize,
+    /// Most partitions of all topics together; creations beyond it are refused.
+    pub max_partitions: usize,
+    /// Partitions of each of the internal topics that place coordinators.
+    pub internal_partitions: i32,
+    /// Bounds and defaults of group settings.
+    pub groups: GroupBounds,
+    /// `transaction.max.timeout.ms`.
+    pub transaction_max_timeout_ms: i32,
+    /// `producer.id.expiration.ms`.
+    pub producer_id_expiration_ms: i64,
+}
+
+impl Default for ClusterConfig {
+    fn default() -> Self {
+        ClusterConfig {
+            nodes: vec![NodeConfig { id: 1, host: "127.0.0.1".into(), port: 9092 }],
+            features: BrokerFeatures::default(),
+            auto_create_topics: true,
+            default_partitions: 1,
+            default_replication: 1,
+            max_request_bytes: 100 << 20,
+            max_log_bytes: 4 << 30,
+            max_partitions: 100_000,
+            internal_partitions: 50,
+            groups: GroupBounds::default(),
+            transaction_max_timeout_ms: 900_000,
+            producer_id_expiration_ms: 86_400_000,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! `EmbeddedBroker`: a running cluster, and its builder.
+
+use crate::net::{Hub, Listener, run_timer};
+use crate::settings::GroupBounds;
+use crate::{Cluster, ClusterConfig, CoordinatorKind, NodeConfig, Now};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Bytes that an in-memory connection holds in each direction.
+const MEMORY_PIPE: usize = 1 << 20;
+
+/// Why a broker did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There must be at least one node, and at most 1,000.
+    #[error("a cluster needs 1 to 1000 nodes, {0} were asked for")]
+    Nodes(usize),
+    /// The level is not one that this broker has.
+    #[error("transaction.version {0} does not exist; 0, 1 and 2 do")]
+    TransactionVersion(i16),
+    /// A topic of the builder cannot be created.
+    #[error("cannot create topic {topic:?}: {message}")]
+    Topic {
+        /// Its name.
+        topic: String,
+        /// Why.
+        message: String,
+    },
+}
+
+/// What an [`EmbeddedBroker`] is to be like.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct BrokerBuilder {
+    listen: Vec<SocketAddr>,
+    advertise: Option<String>,
+    seed: u64,
+    topics: Vec<(String, i32)>,
+    config: ClusterConfig,
+}
+
+impl Default for BrokerBuilder {
+    fn default() -> Self {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        BrokerBuilder {
+            listen: vec![any],
+            advertise: None,
+            seed: 0,
+            topics: Vec::new(),
+            config: ClusterConfig::default(),
+        }
+    }
+}
+
+impl BrokerBuilder {
+    /// Number of nodes, with ids from 1 on, each on a free loopback port. Default 1.
+    pub fn nodes(mut self, count: usize) -> Self {
+        self.listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); count];
+        self
+    }
+
+    /// One node per address; port 0 takes a free one.
+    pub fn listen(mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
+        self.listen = addresses.into_iter().collect();
+        self
+    }
+
+    /// The host that clients are told to connect to. Default: the address that is listened on.
+    pub fn advertise(mut self, host: impl Into<String>) -> Self {
+        self.advertise = Some(host.into());
+        self
+    }
+
+    /// Seed of ids and other choices. Default 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Creates a topic at the start.
+    pub fn topic(mut self, name: impl Into<String>, partitions: i32) -> Self {
+        self.topics.push((name.into(), partitions));
+        self
+    }
+
+    /// `transaction.version`: 2 (the default), 1 or 0.
+    pub fn transaction_version(mut self, level: i16) -> Self {
+        self.config.features.transaction_version = level;
+        self
+    }
+
+    /// Whether share acknowledgements can be part of a transaction (KIP-1289 draft). Default true; false makes the
+    /// cluster offer what Kafka 4.4.0 does.
+    pub fn transactional_acks(mut self, on: bool) -> Self {
+        self.config.features.transactional_acks = on;
+        self
+    }
+
+    /// Whether InitProducerId v6 (KIP-939) is offered. Default false, as in Kafka 4.4.0.
+    pub fn two_phase_commit(mut self, on: bool) -> Self {
+        self.config.features.two_phase_commit = on;
+        self
+    }
+
+    /// Whether produce and metadata requests create topics. Default true.
+    pub fn auto_create_topics(mut self, on: bool) -> Self {
+        self.config.auto_create_topics = on;
+        self
+    }
+
+    /// Bounds and defaults of share-group settings, for instance to allow locks of a second.
+    pub fn group_bounds(mut self, bounds: GroupBounds) -> Self {
+        self.config.groups = bounds;
+        self
+    }
+
+    /// Changes any other setting. The list of nodes is overwritten at the start.
+    pub fn configure(mut self, change: impl FnOnce(&mut ClusterConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// Binds all addresses and starts.
+    ///
+    /// # Errors
+    /// An address that cannot be bound, and settings that make no sense.
+    pub async fn start(mut self) -> Result<EmbeddedBroker, StartError> {
+        if self.listen.is_empty() || self.listen.len() > 1000 {
+            return Err(StartError::Nodes(self.listen.len()));
+        }
+        let level = self.config.features.transaction_version;
+        if !(0..=2).contains(&level) {
+            return Err(StartError::TransactionVersion(level));
+        }
+        let mut sockets = Vec::new();
+        self.config.nodes.clear();
+        for (index, address) in self.listen.iter().enumerate() {
+            let failed = |source| StartError::Listen { address: *address, source };
+            let socket = TcpListener::bind(address).await.map_err(failed)?;
+            let bound = socket.local_addr().map_err(failed)?;
+            let host = self.advertise.clone().unwrap_or_else(|| bound.ip().to_string());
+            self.config.nodes.push(NodeConfig { id: index as i32 + 1, host, port: bound.port() });
+            sockets.push(socket);
+        }
+        let mut cluster = Cluster::new(self.config.clone(), self.seed);
+        for (topic, partitions) in &self.topics {
+            let refused = |message| StartError::Topic { topic: topic.clone(), message };
+            cluster.create_topic(topic, *partitions).map_err(refused)?;
+        }
+        Ok(EmbeddedBroker::run(cluster, self.config, sockets))
+    }
+}
+
+/// A running cluster. Dropping it stops it and closes all connections.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use kafka_share_broker::EmbeddedBroker;
+///
+/// let broker = EmbeddedBroker::builder().nodes(3).topic("orders", 4).start().await?;
+/// println!("bootstrap.servers={}", broker.bootstrap_servers());
+/// broker.move_leader("orders", 0, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct EmbeddedBroker {
+    hub: Arc<Hub>,
+    nodes: Vec<NodeConfig>,
+    memory: BTreeMap<i32, mpsc::UnboundedSender<DuplexStream>>,
+    tasks: JoinSet<()>,
+}
+
+impl EmbeddedBroker {
+    /// What the broker is to be like.
+    pub fn builder() -> BrokerBuilder {
+        BrokerBuilder::default()
+    }
+
+    fn run(cluster: Cluster, config: ClusterConfig, sockets: Vec<TcpListener>) -> Self {
+        let hub = Arc::new(Hub::new(cluster));
+        let mut tasks = JoinSet::new();
+        let mut memory = BTreeMap::new();
+        for (node, socket) in config.nodes.iter().zip(sockets) {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            memory.insert(node.id, sender);
+            let max_frame = config.max_request_bytes;
+            let listener = Listener { hub: hub.clone(), node: node.id, max_frame, memory: receiver };
+            tasks.spawn(listener.run(socket));
+        }
+        tasks.spawn(run_timer(hub.clone()));
+        EmbeddedBroker { hub, nodes: config.nodes, memory, tasks }
+    }
+
+    /// `host:port` of every node, comma-separated.
+    #[must_use]
+    pub fn bootstrap_servers(&self) -> String {
+        let all: Vec<String> = self.nodes.iter().map(|n| format!("{}:{}", n.host, n.port)).collect();
+        all.join(",")
+    }
+
+    /// The nodes, with the ports they got.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeConfig] {
+        &self.nodes
+    }
+
+    /// Connects to a node without a socket; `None` where there is no such node. The stream speaks the Kafka protocol
+    /// like a tcp connection.
+    #[must_use]
+    pub fn connect_in_memory(&self, node: i32) -> Option<DuplexStream> {
+        let (ours, theirs) = tokio::io::duplex(MEMORY_PIPE);
+        self.memory.get(&node)?.send(theirs).ok()?;
+        Some(ours)
+    }
+
+    /// Calls into the machine, for what has no method here. Keep it short: all connections wait meanwhile.
+    pub fn with_cluster<R>(&self, call: impl FnOnce(&mut Cluster, Now) -> R) -> R {
+        self.hub.with(call)
+    }
+
+    /// See [`Cluster::move_leader`].
+    pub fn move_leader(&self, topic: &str, partition: i32, node: i32) -> bool {
+        self.hub.with(|cluster, now| cluster.move_leader(now, topic, partition, node))
+    }
+
+    /// See [`Cluster::move_coordinator`].
+    pub fn move_coordinator(&self, kind: CoordinatorKind, key: &str, node: i32) -> bool {
+        self.hub.with(|cluster, now| cluster.move_coordinator(now, kind, key, node))
+    }
+
+    /// See [`Cluster::restart_node`].
+    pub fn restart_node(&self, node: i32) -> bool {
+        self.hub.with(|cluster, now| cluster.restart_node(now, node))
+    }
+
+    /// See [`Cluster::stop_node`].
+    pub fn stop_node(&self, node: i32) -> bool {
+        self.hub.with(|cluster, now| cluster.stop_node(now, node))
+    }
+
+    /// See [`Cluster::start_node`].
+    pub fn start_node(&self, node: i32) -> bool {
+        self.hub.with(|cluster, now| cluster.start_node(now, node))
+    }
+
+    /// Moves the broker's clocks on, so that timeouts, locks and sessions of that time run out now.
+    pub fn advance_clock(&self, by: Duration) {
+        self.hub.jump(by);
+    }
+
+    /// Connections that are open.
+    #[must_use]
+    pub fn connection_count(&self) -> usize {
+        self.hub.with(|cluster, _| cluster.connection_count())
+    }
+
+    /// Stops listening, closes all connections and waits until that is done.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops the broker all the same, without the wait.
+    pub async fn shutdown(mut self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+impl std::fmt::Debug for EmbeddedBroker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EmbeddedBroker").field("nodes", &self.nodes).finish_non_exhaustive()
+    }
+}

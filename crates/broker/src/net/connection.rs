@@ -1,0 +1,118 @@
+//! One client connection: frames in, answers out, both bounded.
+
+use super::Hub;
+use super::outbox::Outbox;
+use crate::ConnId;
+use bytes::{Buf, Bytes};
+use kafka_share_wire::FrameDecoder;
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Segments per vectored write.
+const SLICES: usize = 64;
+/// How long a client may take to receive the last answers of a connection that is being closed.
+const LAST_WRITE: Duration = Duration::from_secs(5);
+
+/// Tells the machine that the connection is gone, however its task ends.
+struct Registration<'a> {
+    hub: &'a Hub,
+    conn: ConnId,
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        self.hub.disconnect(self.conn);
+    }
+}
+
+/// Serves a connection to `node` until either side closes it.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send>(hub: Arc<Hub>, node: i32, max_frame: usize, stream: S) {
+    let outbox = Arc::new(Outbox::default());
+    let registration = Registration { hub: &hub, conn: hub.connect(node, &outbox) };
+    let (mut read, mut write) = tokio::io::split(stream);
+    let mut writing = std::pin::pin!(write_all(&outbox, &mut write));
+    let closed = tokio::select! {
+        closed = read_all(&hub, registration.conn, &outbox, max_frame, &mut read) => closed,
+        () = &mut writing => ReadEnd::Peer,
+    };
+    if closed == ReadEnd::Broker {
+        let _ = tokio::time::timeout(LAST_WRITE, writing).await;
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum ReadEnd {
+    /// The peer closed or broke the connection.
+    Peer,
+    /// The machine closed it; answers may be left to write.
+    Broker,
+}
+
+async fn read_all(
+    hub: &Hub,
+    conn: ConnId,
+    outbox: &Outbox,
+    max_frame: usize,
+    read: &mut (impl AsyncRead + Unpin),
+) -> ReadEnd {
+    let mut decoder = FrameDecoder::new(max_frame);
+    loop {
+        loop {
+            let frame = match decoder.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::debug!(conn = conn.0, %error, "closing a connection");
+                    return ReadEnd::Peer;
+                }
+            };
+            let served =
+                hub.with(|cluster, now| cluster.handle_frame(now, conn, frame).map(|()| cluster.is_backlogged(conn)));
+            match served {
+                Ok(backlogged) => outbox.room(backlogged).await,
+                Err(_) => return ReadEnd::Broker,
+            }
+        }
+        match read.read_buf(decoder.buffer()).await {
+            Ok(0) | Err(_) => return ReadEnd::Peer,
+            Ok(_) => {}
+        }
+    }
+}
+
+async fn write_all(outbox: &Outbox, write: &mut (impl AsyncWrite + Unpin)) {
+    while let Some(mut segments) = outbox.take().await {
+        let bytes = segments.iter().map(Bytes::len).sum();
+        if write_segments(&mut segments, write).await.is_err() {
+            return;
+        }
+        outbox.written(bytes);
+    }
+    let _ = write.shutdown().await;
+}
+
+async fn write_segments(segments: &mut VecDeque<Bytes>, write: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
+    while !segments.is_empty() {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let count = segments.len().min(SLICES);
+        for (slice, segment) in slices.iter_mut().zip(segments.iter()) {
+            *slice = IoSlice::new(segment);
+        }
+        let mut written = write.write_vectored(&slices[..count]).await?;
+        if written == 0 && segments.iter().take(count).any(|s| !s.is_empty()) {
+            return Err(std::io::ErrorKind::WriteZero.into());
+        }
+        while let Some(first) = segments.front_mut() {
+            if first.len() > written {
+                first.advance(written);
+                break;
+            }
+            written -= first.len();
+            segments.pop_front();
+        }
+    }
+    write.flush().await
+}

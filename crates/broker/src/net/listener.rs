@@ -1,0 +1,62 @@
+//! A node's listener, on tcp and in memory, and the machine's timer.
+
+use super::{Hub, connection};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Pause after a failed accept, which most often means that the process is out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Accepts the connections of one node; dropping its future closes them all.
+pub(crate) struct Listener {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) node: i32,
+    pub(crate) max_frame: usize,
+    /// Where in-memory connections come from.
+    pub(crate) memory: mpsc::UnboundedReceiver<DuplexStream>,
+}
+
+impl Listener {
+    pub(crate) async fn run(mut self, tcp: TcpListener) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = tcp.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        // A client may have gone already; then serving it ends at once.
+                        let _ = stream.set_nodelay(true);
+                        connections.spawn(connection::serve(self.hub.clone(), self.node, self.max_frame, stream));
+                    }
+                    Err(error) => {
+                        tracing::warn!(node = self.node, %error, "cannot accept a connection");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Some(stream) = self.memory.recv() => {
+                    connections.spawn(connection::serve(self.hub.clone(), self.node, self.max_frame, stream));
+                }
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+}
+
+/// Calls the machine when its deadlines come.
+pub(crate) async fn run_timer(hub: Arc<Hub>) {
+    loop {
+        let changed = hub.timer().notified();
+        let left = hub.deadline().map(|deadline| deadline.saturating_sub(hub.now().mono));
+        match left {
+            None => changed.await,
+            Some(left) if left.is_zero() => hub.with(crate::Cluster::handle_timeout),
+            Some(left) => {
+                // Rounded up: tokio's timer counts milliseconds, and waking early would spin.
+                let _ = tokio::time::timeout(left + Duration::from_millis(1), changed).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The tokio shell: listeners, connections, the timer. It carries bytes and decides nothing.
+
+mod connection;
+mod hub;
+mod listener;
+mod outbox;
+
+pub(crate) use hub::Hub;
+pub(crate) use listener::{Listener, run_timer};
