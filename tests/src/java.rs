@@ -69,7 +69,7 @@ pub fn available(test: &str) -> bool {
         return true;
     }
     assert!(
-        !std::env::var_os(REQUIRE_JAVA).is_some_and(|v| v == "1"),
+        std::env::var_os(REQUIRE_JAVA).is_none_or(|v| v != "1"),
         "{test} needs Java and Maven, and {REQUIRE_JAVA} forbids to skip it"
     );
     // Written past the test harness, which hides the output of passing tests.

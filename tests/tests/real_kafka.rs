@@ -1,0 +1,32 @@
+//! Real brokers of each supported release come up with share groups on, and answer our codec.
+
+use kafka_share_tests::kafka::{RealKafka, api_versions};
+
+fn check_release(test: &str, version: &str, share_fetch: (i16, i16), share_version: i16) {
+    let Some(kafka) = RealKafka::start(test, version) else { return };
+    let answer = api_versions(kafka.address()).expect("the broker answers");
+    let range = answer.api_keys.iter().find(|k| k.api_key == 78).map(|k| (k.min_version, k.max_version));
+    assert_eq!(range, Some(share_fetch), "ShareFetch of Kafka {version}");
+    let level = answer.finalized_features.iter().find(|f| f.name == "share.version").map(|f| f.max_version_level);
+    assert_eq!(level, Some(share_version), "share.version of Kafka {version}");
+}
+
+#[test]
+fn kafka_4_1_offers_share_groups() {
+    check_release("kafka_4_1_offers_share_groups", "4.1.1", (1, 1), 1);
+}
+
+#[test]
+fn kafka_4_2_offers_share_groups() {
+    check_release("kafka_4_2_offers_share_groups", "4.2.0", (1, 2), 1);
+}
+
+#[test]
+fn kafka_4_3_offers_share_groups() {
+    check_release("kafka_4_3_offers_share_groups", "4.3.1", (1, 2), 1);
+}
+
+#[test]
+fn kafka_4_4_offers_share_groups() {
+    check_release("kafka_4_4_offers_share_groups", "4.4.0", (1, 2), 2);
+}
