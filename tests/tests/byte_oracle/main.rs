@@ -3,7 +3,10 @@
 //! Java encodes seeded values of every message and version; we must decode each and encode it to the same bytes.
 //! `KAFKA_SHARE_ORACLE_SEED` and `KAFKA_SHARE_ORACLE_COUNT` choose other values and more of them.
 
+#[macro_use]
+mod apis;
 mod drafts;
+mod facts;
 mod peer;
 
 use std::collections::BTreeMap;

@@ -27,7 +27,7 @@ fn reencode_as<M: Message + Decodable + Encodable>(vector: &Vector) -> Option<Re
     Some(message.encode(&mut out, vector.version).map(|()| out).map_err(|e| format!("encode: {e}")))
 }
 
-macro_rules! peer_messages {
+macro_rules! reencode_by_key {
     ($($key:literal $request:ident $response:ident,)*) => {
         fn reencode(vector: &Vector) -> Option<Result<BytesMut, String>> {
             match (vector.kind, vector.key) {
@@ -41,43 +41,7 @@ macro_rules! peer_messages {
     };
 }
 
-peer_messages! {
-    0 ProduceRequest ProduceResponse,
-    1 FetchRequest FetchResponse,
-    2 ListOffsetsRequest ListOffsetsResponse,
-    3 MetadataRequest MetadataResponse,
-    10 FindCoordinatorRequest FindCoordinatorResponse,
-    16 ListGroupsRequest ListGroupsResponse,
-    17 SaslHandshakeRequest SaslHandshakeResponse,
-    18 ApiVersionsRequest ApiVersionsResponse,
-    19 CreateTopicsRequest CreateTopicsResponse,
-    20 DeleteTopicsRequest DeleteTopicsResponse,
-    21 DeleteRecordsRequest DeleteRecordsResponse,
-    22 InitProducerIdRequest InitProducerIdResponse,
-    24 AddPartitionsToTxnRequest AddPartitionsToTxnResponse,
-    26 EndTxnRequest EndTxnResponse,
-    27 WriteTxnMarkersRequest WriteTxnMarkersResponse,
-    32 DescribeConfigsRequest DescribeConfigsResponse,
-    36 SaslAuthenticateRequest SaslAuthenticateResponse,
-    37 CreatePartitionsRequest CreatePartitionsResponse,
-    42 DeleteGroupsRequest DeleteGroupsResponse,
-    44 IncrementalAlterConfigsRequest IncrementalAlterConfigsResponse,
-    60 DescribeClusterRequest DescribeClusterResponse,
-    61 DescribeProducersRequest DescribeProducersResponse,
-    65 DescribeTransactionsRequest DescribeTransactionsResponse,
-    66 ListTransactionsRequest ListTransactionsResponse,
-    71 GetTelemetrySubscriptionsRequest GetTelemetrySubscriptionsResponse,
-    72 PushTelemetryRequest PushTelemetryResponse,
-    74 ListConfigResourcesRequest ListConfigResourcesResponse,
-    75 DescribeTopicPartitionsRequest DescribeTopicPartitionsResponse,
-    76 ShareGroupHeartbeatRequest ShareGroupHeartbeatResponse,
-    77 ShareGroupDescribeRequest ShareGroupDescribeResponse,
-    78 ShareFetchRequest ShareFetchResponse,
-    79 ShareAcknowledgeRequest ShareAcknowledgeResponse,
-    90 DescribeShareGroupOffsetsRequest DescribeShareGroupOffsetsResponse,
-    91 AlterShareGroupOffsetsRequest AlterShareGroupOffsetsResponse,
-    92 DeleteShareGroupOffsetsRequest DeleteShareGroupOffsetsResponse,
-}
+for_each_api!(reencode_by_key);
 
 /// What kafka-protocol 0.18 lacks: key, and first version that is missing. The rest must be compared.
 const LACKED: &[(i16, i16)] = &[(2, 11), (18, 5), (22, 6), (27, 2), (42, 3), (78, 2), (79, 2), (90, 1)];
