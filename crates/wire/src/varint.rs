@@ -34,6 +34,9 @@ pub fn decode_uvarint(bytes: &[u8]) -> Result<(u32, &[u8]), VarintError> {
     match bytes {
         [a, rest @ ..] if *a < 0x80 => Ok((u32::from(*a), rest)),
         [a, b, rest @ ..] if *b < 0x80 => Ok((u32::from(a & 0x7f) | u32::from(*b) << 7, rest)),
+        [a, b, c, rest @ ..] if *c < 0x80 => {
+            Ok((u32::from(a & 0x7f) | u32::from(b & 0x7f) << 7 | u32::from(*c) << 14, rest))
+        }
         _ => decode_long_uvarint(bytes),
     }
 }
@@ -53,6 +56,9 @@ pub fn decode_uvarlong(bytes: &[u8]) -> Result<(u64, &[u8]), VarintError> {
     match bytes {
         [a, rest @ ..] if *a < 0x80 => Ok((u64::from(*a), rest)),
         [a, b, rest @ ..] if *b < 0x80 => Ok((u64::from(a & 0x7f) | u64::from(*b) << 7, rest)),
+        [a, b, c, rest @ ..] if *c < 0x80 => {
+            Ok((u64::from(a & 0x7f) | u64::from(b & 0x7f) << 7 | u64::from(*c) << 14, rest))
+        }
         _ => decode_loop::<MAX_VARLONG_LEN>(bytes, 64),
     }
 }
