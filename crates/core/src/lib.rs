@@ -7,6 +7,10 @@
 pub mod backoff;
 pub mod connection;
 pub mod metadata;
+pub mod share_acks;
+pub mod share_fetch;
+pub mod share_membership;
+pub mod share_session;
 pub mod versions;
 
 pub use backoff::Backoff;

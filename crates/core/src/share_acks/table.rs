@@ -1,0 +1,415 @@
+//! The table of slots: states written by the application, taken into requests, and ended by answers.
+
+use super::slot::{DONE, HELD, PENDING, SENT, STAGED, Slot, phase, type_of};
+use super::{AckBatch, AckOutcome, AckType, AcquiredRange, GAP, Outcome, RecordHandle};
+use crate::metadata::TopicIdPartition;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+/// Names a slot; a freed slot that is used again has another generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlotRef {
+    index: u32,
+    generation: u32,
+}
+
+/// Why an acknowledgement was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AckError {
+    /// Acknowledged before with a type that ends the delivery.
+    #[error("the record was acknowledged before")]
+    AlreadyAcknowledged,
+    /// The lock, the session or the leader was lost: the record comes again.
+    #[error("the acquisition lock was lost; the record will be delivered again")]
+    LockLost,
+    /// No delivered record has this offset.
+    #[error("the record is not held by this consumer (acknowledged before, lock lost, or never delivered)")]
+    NotHeld,
+    /// The acknowledgement is part of a transaction.
+    #[error("the record's acknowledgement is part of a transaction")]
+    InTransaction,
+}
+
+/// Acknowledgements taken out for a request: the slot and the batches, in ascending offset order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Where they came from.
+    pub slot: SlotRef,
+    /// The share-partition.
+    pub tp: TopicIdPartition,
+    /// The batches.
+    pub batches: Vec<AckBatch>,
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub struct AckTable {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_partition: BTreeMap<TopicIdPartition, Vec<SlotRef>>,
+    outcomes: VecDeque<AckOutcome>,
+    pending: usize,
+}
+
+impl AckTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens a slot for acquired offsets. `ranges` ascend, do not overlap, and number their offsets from 0.
+    pub fn open(
+        &mut self,
+        node: i32,
+        tp: TopicIdPartition,
+        ranges: Vec<AcquiredRange>,
+        lock_until: Instant,
+    ) -> SlotRef {
+        let count = ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1);
+        let slot = Slot {
+            generation: 0,
+            node,
+            tp,
+            ranges,
+            states: vec![HELD; count],
+            open: count as u32,
+            pending: 0,
+            pending_since: None,
+            lock_until,
+            stale: false,
+            referenced: true,
+        };
+        let at = match self.free.pop() {
+            Some(index) => {
+                let generation = self.slots[index as usize].generation;
+                self.slots[index as usize] = Slot { generation, ..slot };
+                SlotRef { index, generation }
+            }
+            None => {
+                self.slots.push(slot);
+                SlotRef { index: self.slots.len() as u32 - 1, generation: 0 }
+            }
+        };
+        self.by_partition.entry(tp).or_default().push(at);
+        at
+    }
+
+    fn slot(&self, at: SlotRef) -> Option<&Slot> {
+        self.slots.get(at.index as usize).filter(|s| s.generation == at.generation)
+    }
+
+    fn slot_mut(&mut self, at: SlotRef) -> Option<&mut Slot> {
+        self.slots.get_mut(at.index as usize).filter(|s| s.generation == at.generation)
+    }
+
+    /// Acknowledges one delivered record.
+    ///
+    /// RENEW may be said again and again, and replaced by another type; the other types are final once said.
+    ///
+    /// # Errors
+    /// See [`AckError`]; the state is unchanged then.
+    pub fn acknowledge(&mut self, handle: RecordHandle, ack: AckType, now: Instant) -> Result<(), AckError> {
+        let slot = self.slot_mut(handle.slot).ok_or(AckError::NotHeld)?;
+        if slot.stale {
+            return Err(AckError::LockLost);
+        }
+        let state = slot.states.get_mut(handle.index as usize).ok_or(AckError::NotHeld)?;
+        match phase(*state) {
+            HELD => {
+                *state = PENDING | ack as u8;
+                slot.pending += 1;
+                slot.pending_since.get_or_insert(now);
+                self.pending += 1;
+                Ok(())
+            }
+            PENDING | SENT if type_of(*state) == AckType::Renew.code() => {
+                if phase(*state) == SENT {
+                    // The renewal is on its way; the final word follows it.
+                    return if ack == AckType::Renew { Ok(()) } else { Err(AckError::AlreadyAcknowledged) };
+                }
+                *state = PENDING | ack as u8;
+                Ok(())
+            }
+            STAGED => Err(AckError::InTransaction),
+            _ => Err(AckError::AlreadyAcknowledged),
+        }
+    }
+
+    /// Handle of a held record, by share-partition and offset.
+    ///
+    /// # Errors
+    /// [`AckError::NotHeld`] where no live slot has the offset.
+    pub fn find(&self, tp: TopicIdPartition, offset: i64) -> Result<RecordHandle, AckError> {
+        let slots = self.by_partition.get(&tp).map_or(&[][..], Vec::as_slice);
+        let found = slots.iter().rev().find_map(|at| {
+            let slot = self.slot(*at).filter(|s| !s.stale)?;
+            slot.index_of(offset).map(|index| RecordHandle { slot: *at, index })
+        });
+        found.ok_or(AckError::NotHeld)
+    }
+
+    /// Marks acquired offsets that hold nothing for the application, so that the broker can move on.
+    pub fn mark_gaps(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, now: Instant) {
+        self.mark(at, indexes, GAP as u8, now);
+    }
+
+    /// Marks offsets whose batch is corrupt as rejected.
+    pub fn mark_rejected(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, now: Instant) {
+        self.mark(at, indexes, AckType::Reject as u8, now);
+    }
+
+    fn mark(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, code: u8, now: Instant) {
+        let mut marked = 0;
+        let Some(slot) = self.slot_mut(at) else { return };
+        for index in indexes {
+            if let Some(state) = slot.states.get_mut(index as usize).filter(|s| **s == HELD) {
+                *state = PENDING | code;
+                marked += 1;
+            }
+        }
+        slot.pending += marked;
+        if marked > 0 {
+            slot.pending_since.get_or_insert(now);
+        }
+        self.pending += marked as usize;
+    }
+
+    /// Acknowledgements given and not yet taken into a request.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending
+    }
+
+    /// When the oldest pending acknowledgement for `node` was given.
+    #[must_use]
+    pub fn pending_since(&self, node: i32) -> Option<Instant> {
+        let live = self.slots.iter().filter(|s| s.node == node && !s.stale);
+        live.filter_map(|s| s.pending_since).min()
+    }
+
+    /// Nodes that have pending acknowledgements, in id order.
+    #[must_use]
+    pub fn pending_nodes(&self) -> Vec<i32> {
+        let mut nodes: Vec<i32> = self.slots.iter().filter(|s| s.pending > 0 && !s.stale).map(|s| s.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Takes the pending acknowledgements for a node into a request. RENEW goes only where `renew` says so.
+    pub fn take(&mut self, node: i32, renew: bool) -> Vec<Taken> {
+        self.take_phase(SENT, |s| s.node == node, |code| renew || code != AckType::Renew.code())
+    }
+
+    /// Takes pending ACCEPT and REJECT acknowledgements of all nodes into a transaction.
+    pub fn take_for_transaction(&mut self) -> Vec<Taken> {
+        let wanted = |code| code == AckType::Accept.code() || code == AckType::Reject.code();
+        self.take_phase(STAGED, |_| true, wanted)
+    }
+
+    fn take_phase(&mut self, to: u8, slots: impl Fn(&Slot) -> bool, types: impl Fn(i8) -> bool) -> Vec<Taken> {
+        let mut taken = Vec::new();
+        for list in self.by_partition.values() {
+            for at in list {
+                let slot = &mut self.slots[at.index as usize];
+                if slot.stale || slot.pending == 0 || !slots(slot) {
+                    continue;
+                }
+                let before = slot.pending;
+                let batches = slot.move_phase(PENDING, to, &types);
+                self.pending -= (before - slot.pending) as usize;
+                if !batches.is_empty() {
+                    taken.push(Taken { slot: *at, tp: slot.tp, batches });
+                }
+            }
+        }
+        // Slots are in order of acquisition; the broker wants offsets to ascend within a partition.
+        taken.sort_by_key(|t| (t.tp, t.batches[0].first));
+        taken
+    }
+
+    /// Stages one held record for a transaction, past the pending state.
+    ///
+    /// # Errors
+    /// As [`AckTable::acknowledge`].
+    pub fn stage(&mut self, handle: RecordHandle, ack: AckType, now: Instant) -> Result<(), AckError> {
+        let slot = self.slot(handle.slot).ok_or(AckError::NotHeld)?;
+        let state = slot.states.get(handle.index as usize).copied().ok_or(AckError::NotHeld)?;
+        match phase(state) {
+            _ if slot.stale => Err(AckError::LockLost),
+            PENDING if type_of(state) == ack.code() => Ok(()),
+            _ => self.acknowledge(handle, ack, now),
+        }
+    }
+
+    /// Puts acknowledgements that were taken back to pending, because the request was not sent.
+    pub fn put_back(&mut self, taken: &Taken, now: Instant) {
+        let mut moved = 0;
+        if let Some(slot) = self.slot_mut(taken.slot).filter(|s| !s.stale) {
+            for batch in &taken.batches {
+                for offset in batch.first..=batch.last {
+                    let Some(index) = slot.index_of(offset) else { continue };
+                    let state = &mut slot.states[index as usize];
+                    if matches!(phase(*state), SENT | STAGED) {
+                        *state = PENDING | (*state & 0x0f);
+                        moved += 1;
+                    }
+                }
+            }
+            slot.pending += moved;
+            if moved > 0 {
+                slot.pending_since.get_or_insert(now);
+            }
+        }
+        self.pending += moved as usize;
+    }
+
+    /// Ends acknowledgements that were sent or staged. A renewal that was taken leaves the record held, with a new lock.
+    pub fn finish(&mut self, taken: &Taken, outcome: Outcome, renewed_until: Option<Instant>) {
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        if let Some(slot) = self.slot_mut(taken.slot) {
+            for batch in &taken.batches {
+                if outcome == Outcome::Acknowledged {
+                    keep_renewed(slot, batch, renewed_until, &mut outcomes);
+                }
+                slot.finish(SENT, batch.first, batch.last, outcome, &mut outcomes);
+                slot.finish(STAGED, batch.first, batch.last, outcome, &mut outcomes);
+            }
+        }
+        self.outcomes = outcomes;
+        self.release_slot(taken.slot);
+    }
+
+    /// The locks of a node's records (of one partition, or all) are gone. Pending acknowledgements end as lost; sent
+    /// ones wait for what becomes of their request. Staged ones belong to their transaction.
+    pub fn lose(&mut self, node: i32, tp: Option<TopicIdPartition>) {
+        self.lose_where(node, |s| tp.is_none_or(|tp| tp == s.tp));
+    }
+
+    fn lose_where(&mut self, node: i32, which: impl Fn(&Slot) -> bool) {
+        let all = self.by_partition.values().flatten().copied();
+        let slots: Vec<SlotRef> =
+            all.filter(|at| self.slot(*at).is_some_and(|s| s.node == node && !s.stale && which(s))).collect();
+        for at in slots {
+            let mut outcomes = std::mem::take(&mut self.outcomes);
+            let mut ended = 0;
+            if let Some(slot) = self.slot_mut(at) {
+                ended = slot.pending;
+                slot.stale = true;
+                slot.pending_since = None;
+                slot.finish(PENDING, i64::MIN, i64::MAX, Outcome::LockLost, &mut outcomes);
+                // Records that nobody spoke of have no outcome to report; they only cannot be acknowledged any more.
+                slot.open -= slot.states.iter().filter(|s| phase(**s) == HELD).count() as u32;
+            }
+            self.pending -= ended as usize;
+            self.outcomes = outcomes;
+            self.release_slot(at);
+        }
+    }
+
+    /// The application and the buffer let go of a slot's records (or they were discarded before delivery).
+    pub fn unreference(&mut self, at: SlotRef) {
+        if let Some(slot) = self.slot_mut(at) {
+            slot.referenced = false;
+        }
+        self.release_slot(at);
+    }
+
+    /// Frees a slot whose offsets all have their outcome.
+    fn release_slot(&mut self, at: SlotRef) {
+        let Some(slot) = self.slot(at) else { return };
+        if slot.open > 0 {
+            return;
+        }
+        let tp = slot.tp;
+        // A handle that outlives its slot sees another generation and is told that its lock is lost; to say
+        // "acknowledged before" instead, the slot of an application that still holds records is kept.
+        if slot.referenced && !slot.stale {
+            return;
+        }
+        if let Some(list) = self.by_partition.get_mut(&tp) {
+            list.retain(|s| *s != at);
+            if list.is_empty() {
+                self.by_partition.remove(&tp);
+            }
+        }
+        let slot = &mut self.slots[at.index as usize];
+        slot.states = Vec::new();
+        slot.ranges = Vec::new();
+        slot.stale = true;
+        // From here on every handle and reference to this use of the slot is void.
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(at.index);
+    }
+
+    /// When the lock of a slot ends, as far as this client knows.
+    #[must_use]
+    pub fn lock_until(&self, at: SlotRef) -> Option<Instant> {
+        self.slot(at).filter(|s| !s.stale).map(|s| s.lock_until)
+    }
+
+    /// Whether the record can still be acknowledged.
+    #[must_use]
+    pub fn is_held(&self, handle: RecordHandle) -> bool {
+        let slot = self.slot(handle.slot).filter(|s| !s.stale);
+        slot.and_then(|s| s.states.get(handle.index as usize)).is_some_and(|s| phase(*s) == HELD)
+    }
+
+    /// Offset and share-partition of a record.
+    #[must_use]
+    pub fn locate(&self, handle: RecordHandle) -> Option<(TopicIdPartition, i64)> {
+        let slot = self.slot(handle.slot).filter(|s| (handle.index as usize) < s.states.len())?;
+        Some((slot.tp, slot.offset(handle.index)))
+    }
+
+    /// Lets go of records whose lock ended a while ago without a word from the application: the broker has handed
+    /// them to others, and an acknowledgement would be refused.
+    pub fn expire(&mut self, before: Instant) {
+        let expired = |s: &&Slot| !s.stale && s.lock_until < before;
+        let slots: Vec<(i32, TopicIdPartition, Instant)> =
+            self.slots.iter().filter(expired).map(|s| (s.node, s.tp, s.lock_until)).collect();
+        for (node, tp, until) in slots {
+            self.lose_where(node, |s| s.tp == tp && s.lock_until == until);
+        }
+    }
+
+    /// Acknowledgements that are in a request or a transaction whose end is not known.
+    #[must_use]
+    pub fn unfinished(&self) -> bool {
+        self.slots.iter().any(|s| s.states.iter().any(|s| matches!(phase(*s), SENT | STAGED)))
+    }
+
+    /// The next outcome.
+    pub fn poll_outcome(&mut self) -> Option<AckOutcome> {
+        self.outcomes.pop_front()
+    }
+
+    /// Slots in use, for tests of memory.
+    #[must_use]
+    pub fn live_slots(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+fn keep_renewed(slot: &mut Slot, batch: &AckBatch, until: Option<Instant>, outcomes: &mut VecDeque<AckOutcome>) {
+    for offset in batch.first..=batch.last {
+        let Some(index) = slot.index_of(offset) else { continue };
+        let state = &mut slot.states[index as usize];
+        if *state == SENT | AckType::Renew as u8 {
+            *state = HELD;
+            let (tp, ack_type) = (slot.tp, Some(AckType::Renew));
+            let outcome = Outcome::Acknowledged;
+            outcomes.push_back(AckOutcome { tp, first_offset: offset, last_offset: offset, ack_type, outcome });
+        }
+    }
+    if let Some(until) = until {
+        slot.lock_until = slot.lock_until.max(until);
+    }
+    debug_assert!(slot.states.iter().all(|s| phase(*s) <= DONE));
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

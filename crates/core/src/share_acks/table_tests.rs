@@ -1,0 +1,138 @@
+//! Acknowledgement states: order, ranges, exactly one outcome each.
+
+use super::*;
+use kafka_share_messages::ErrorCode;
+use kafka_share_wire::Uuid;
+
+const NODE: i32 = 1;
+
+fn tp() -> TopicIdPartition {
+    TopicIdPartition { topic_id: Uuid::from_halves(1, 2), partition: 0 }
+}
+
+fn open(table: &mut AckTable, ranges: &[(i64, i64)]) -> SlotRef {
+    let mut start = 0;
+    let mut all = Vec::new();
+    for (first, last) in ranges {
+        all.push(AcquiredRange { first: *first, last: *last, delivery_count: 1, start });
+        start += (last - first + 1) as u32;
+    }
+    table.open(NODE, tp(), all, Instant::now())
+}
+
+fn ack(table: &mut AckTable, offset: i64, ack: AckType) -> Result<(), AckError> {
+    let handle = table.find(tp(), offset)?;
+    table.acknowledge(handle, ack, Instant::now())
+}
+
+fn outcomes(table: &mut AckTable) -> Vec<(i64, i64, Outcome)> {
+    std::iter::from_fn(|| table.poll_outcome()).map(|o| (o.first_offset, o.last_offset, o.outcome)).collect()
+}
+
+#[test]
+fn r034_any_order_goes_out_ascending_and_merged() {
+    let mut table = AckTable::new();
+    open(&mut table, &[(0, 9)]);
+    for offset in [7, 3, 4, 5, 9] {
+        ack(&mut table, offset, AckType::Accept).unwrap();
+    }
+    assert_eq!(ack(&mut table, 3, AckType::Accept), Err(AckError::AlreadyAcknowledged));
+    let taken = table.take(NODE, true);
+    let ranges: Vec<_> = taken[0].batches.iter().map(|b| (b.first, b.last, b.types.clone())).collect();
+    assert_eq!(ranges, [(3, 5, vec![1]), (7, 7, vec![1]), (9, 9, vec![1])]);
+    table.finish(&taken[0], Outcome::Acknowledged, None);
+    let done = outcomes(&mut table);
+    assert_eq!(done.iter().map(|(a, b, _)| (*a, *b)).collect::<Vec<_>>(), [(3, 5), (7, 7), (9, 9)]);
+}
+
+#[test]
+fn r026_renew_then_accept_is_one_final_acknowledgement() {
+    let mut table = AckTable::new();
+    open(&mut table, &[(0, 0)]);
+    ack(&mut table, 0, AckType::Renew).unwrap();
+    ack(&mut table, 0, AckType::Accept).unwrap();
+    assert_eq!(ack(&mut table, 0, AckType::Reject), Err(AckError::AlreadyAcknowledged));
+    let taken = table.take(NODE, true);
+    assert_eq!(taken[0].batches, [AckBatch { first: 0, last: 0, types: vec![1] }]);
+}
+
+#[test]
+fn a_taken_renewal_leaves_the_record_held() {
+    let mut table = AckTable::new();
+    let at = open(&mut table, &[(0, 1)]);
+    ack(&mut table, 0, AckType::Renew).unwrap();
+    assert!(table.take(NODE, false).is_empty(), "only where the request can carry renewals");
+    let taken = table.take(NODE, true);
+    let later = Instant::now() + std::time::Duration::from_secs(30);
+    table.finish(&taken[0], Outcome::Acknowledged, Some(later));
+    assert_eq!(table.lock_until(at), Some(later));
+    ack(&mut table, 0, AckType::Accept).unwrap();
+}
+
+#[test]
+fn mixed_types_are_one_batch_with_a_type_per_offset() {
+    let mut table = AckTable::new();
+    let at = open(&mut table, &[(10, 12), (20, 20)]);
+    ack(&mut table, 10, AckType::Accept).unwrap();
+    ack(&mut table, 11, AckType::Reject).unwrap();
+    table.mark_gaps(at, [2], Instant::now());
+    ack(&mut table, 20, AckType::Release).unwrap();
+    let taken = table.take(NODE, true);
+    assert_eq!(
+        taken[0].batches,
+        [AckBatch { first: 10, last: 12, types: vec![1, 3, 0] }, AckBatch { first: 20, last: 20, types: vec![2] }]
+    );
+}
+
+#[test]
+fn a_lost_session_ends_each_acknowledgement_once() {
+    let mut table = AckTable::new();
+    let at = open(&mut table, &[(0, 9)]);
+    ack(&mut table, 0, AckType::Accept).unwrap();
+    let sent = table.take(NODE, true);
+    ack(&mut table, 1, AckType::Accept).unwrap();
+    let held = table.find(tp(), 2).unwrap();
+    table.lose(NODE, None);
+    assert_eq!(outcomes(&mut table), [(1, 1, Outcome::LockLost)]);
+    assert_eq!(table.acknowledge(held, AckType::Accept, Instant::now()), Err(AckError::LockLost));
+    table.finish(&sent[0], Outcome::Unknown, None);
+    assert_eq!(outcomes(&mut table), [(0, 0, Outcome::Unknown)]);
+    table.unreference(at);
+    assert_eq!(table.live_slots(), 0);
+    table.finish(&sent[0], Outcome::Acknowledged, None);
+    assert!(outcomes(&mut table).is_empty());
+    assert_eq!(table.pending(), 0);
+}
+
+#[test]
+fn staged_acknowledgements_leave_the_ordinary_path() {
+    let mut table = AckTable::new();
+    open(&mut table, &[(0, 3)]);
+    for (offset, kind) in [(0, AckType::Accept), (1, AckType::Release), (2, AckType::Reject)] {
+        ack(&mut table, offset, kind).unwrap();
+    }
+    let staged = table.take_for_transaction();
+    assert_eq!(staged[0].batches.len(), 2);
+    assert_eq!(ack(&mut table, 0, AckType::Accept), Err(AckError::InTransaction));
+    let plain = table.take(NODE, true);
+    assert_eq!(plain[0].batches, [AckBatch { first: 1, last: 1, types: vec![2] }]);
+    table.finish(&staged[0], Outcome::Acknowledged, None);
+    assert_eq!(outcomes(&mut table).len(), 2);
+}
+
+#[test]
+fn slots_are_freed_once_all_is_said() {
+    let mut table = AckTable::new();
+    for round in 0..1000_i64 {
+        let at = open(&mut table, &[(round * 10, round * 10 + 9)]);
+        for offset in round * 10..round * 10 + 10 {
+            ack(&mut table, offset, AckType::Accept).unwrap();
+        }
+        table.unreference(at);
+        for taken in table.take(NODE, true) {
+            table.finish(&taken, Outcome::Refused(ErrorCode::INVALID_RECORD_STATE), None);
+        }
+        while table.poll_outcome().is_some() {}
+    }
+    assert_eq!(table.live_slots(), 0);
+}

@@ -1,0 +1,98 @@
+//! Decoding of share fetches: only what was acquired, gaps, corrupt batches, hostile ranges.
+
+use super::*;
+use bytes::BytesMut;
+use kafka_share_wire::Uuid;
+use kafka_share_wire::records::{BatchBuilder, BatchOptions};
+
+const LIMIT: usize = 1 << 20;
+
+fn tp() -> TopicIdPartition {
+    TopicIdPartition { topic_id: Uuid::from_halves(3, 4), partition: 1 }
+}
+
+fn batch(base: i64, count: i64) -> BytesMut {
+    let mut builder = BatchBuilder::new(BatchOptions { base_offset: base, ..BatchOptions::default() });
+    for i in 0..count {
+        builder.append(i, None, Some(format!("v{}", base + i).as_bytes()), []).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+fn acquired(ranges: &[(i64, i64)]) -> Vec<AcquiredRecords> {
+    let row = |(first, last): &(i64, i64)| AcquiredRecords {
+        first_offset: *first,
+        last_offset: *last,
+        delivery_count: 1,
+        ..Default::default()
+    };
+    ranges.iter().map(row).collect()
+}
+
+fn values(delivery: &Delivery) -> Vec<String> {
+    let read = |e: &Entry| {
+        let record = delivery.batches[e.batch as usize].record_at(e.position).unwrap();
+        String::from_utf8_lossy(record.value.unwrap()).into_owned()
+    };
+    delivery.entries.iter().map(read).collect()
+}
+
+#[test]
+fn r137_only_acquired_offsets_are_delivered() {
+    let records = [batch(0, 10), batch(10, 10)].concat();
+    let delivery = decode(tp(), Some(records.into()), &acquired(&[(3, 4), (8, 11)]), LIMIT);
+    assert_eq!(values(&delivery), ["v3", "v4", "v8", "v9", "v10", "v11"]);
+    assert!(delivery.gaps.is_empty() && delivery.rejected.is_empty());
+}
+
+#[test]
+fn r031_overlapping_ranges_deliver_once() {
+    let delivery = decode(tp(), Some(batch(0, 7).freeze()), &acquired(&[(0, 4), (3, 6)]), LIMIT);
+    assert_eq!(values(&delivery), ["v0", "v1", "v2", "v3", "v4", "v5", "v6"]);
+    assert_eq!(delivery.ranges.len(), 2);
+    assert_eq!(delivery.ranges[1].first, 5);
+}
+
+#[test]
+fn r032_offsets_without_records_are_gaps() {
+    let records = [batch(0, 2), batch(5, 1)].concat();
+    let delivery = decode(tp(), Some(records.into()), &acquired(&[(0, 6)]), LIMIT);
+    assert_eq!(delivery.gaps, [2, 3, 4, 6]);
+    let empty = decode(tp(), None, &acquired(&[(7, 8)]), LIMIT);
+    assert_eq!(empty.gaps, [0, 1]);
+}
+
+#[test]
+fn r047_bad_batches_reject_exactly_their_offsets() {
+    let mut parts = [batch(0, 2), batch(2, 2), batch(4, 2), batch(6, 2), batch(8, 2)];
+    for i in [1, 3] {
+        let last = parts[i].len() - 1;
+        parts[i][last] ^= 0x55;
+    }
+    let delivery = decode(tp(), Some(parts.concat().into()), &acquired(&[(0, 9)]), LIMIT);
+    assert_eq!(values(&delivery), ["v0", "v1", "v4", "v5", "v8", "v9"]);
+    assert_eq!(delivery.rejected, [2, 3, 6, 7]);
+    let corrupt: Vec<_> = delivery.corrupt.iter().map(|c| (c.first_offset, c.last_offset)).collect();
+    assert_eq!(corrupt, [(2, 3), (6, 7)]);
+}
+
+#[test]
+fn r115_a_cut_tail_is_released_not_taken_for_a_gap() {
+    let whole = [batch(0, 2), batch(2, 2)].concat();
+    let first = batch(0, 2).len();
+    for cut in 0..whole.len() {
+        let delivery = decode(tp(), Some(Bytes::copy_from_slice(&whole[..cut])), &acquired(&[(0, 3)]), LIMIT);
+        let covered = delivery.entries.len() + delivery.gaps.len() + delivery.missing.len() + delivery.rejected.len();
+        assert_eq!(covered, 4, "cut at {cut}");
+        if cut > first {
+            assert_eq!((delivery.entries.len(), &delivery.missing[..]), (2, &[2, 3][..]), "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn hostile_ranges_stay_bounded() {
+    let ranges = acquired(&[(0, i64::MAX), (-5, 3), (9, 2), (i64::MAX - 1, i64::MAX)]);
+    let delivery = decode(tp(), None, &ranges, LIMIT);
+    assert!(delivery.gaps.len() <= 1 << 20);
+}

@@ -1,0 +1,96 @@
+//! Membership against scripted coordinators.
+
+use super::*;
+use kafka_share_messages::share_group_heartbeat_response::{Assignment, TopicPartitions};
+use kafka_share_wire::Uuid;
+
+fn membership(now: Instant) -> Membership {
+    let backoff = Backoff { first: Duration::from_millis(100), limit: Duration::from_secs(1) };
+    let mut membership = Membership::new("g".into(), "m".into(), None, backoff, now);
+    membership.subscribe(now, vec!["t".into()]);
+    membership
+}
+
+fn answer(epoch: i32, partitions: Option<Vec<i32>>) -> ShareGroupHeartbeatResponse {
+    let assignment = partitions.map(|partitions| Assignment {
+        topic_partitions: vec![TopicPartitions { topic_id: Uuid::from_halves(1, 1), partitions, ..Default::default() }],
+        ..Default::default()
+    });
+    ShareGroupHeartbeatResponse { member_epoch: epoch, heartbeat_interval_ms: 5000, assignment, ..Default::default() }
+}
+
+fn error(code: ErrorCode) -> ShareGroupHeartbeatResponse {
+    ShareGroupHeartbeatResponse { error_code: code, ..Default::default() }
+}
+
+#[test]
+fn asks_often_until_the_first_assignment() {
+    let now = Instant::now();
+    let mut m = membership(now);
+    let (token, join) = m.poll_heartbeat(now).unwrap();
+    assert_eq!((join.member_epoch, join.subscribed_topic_names), (0, Some(vec!["t".into()])));
+    assert_eq!(
+        m.handle_response(now, token, &answer(1, Some(vec![]))),
+        Some(MembershipEvent::Assigned(BTreeSet::new()))
+    );
+    assert_eq!(m.next_deadline(), Some(now + JOIN_INTERVAL));
+    let later = now + JOIN_INTERVAL;
+    let (token, beat) = m.poll_heartbeat(later).unwrap();
+    assert_eq!((beat.member_epoch, beat.subscribed_topic_names), (1, None));
+    assert!(
+        matches!(m.handle_response(later, token, &answer(2, Some(vec![0, 1]))), Some(MembershipEvent::Assigned(a)) if a.len() == 2)
+    );
+    assert_eq!(m.next_deadline(), Some(later + Duration::from_secs(5)));
+}
+
+#[test]
+fn r016_a_group_that_is_gone_is_joined_again_with_growing_pauses() {
+    let mut now = Instant::now();
+    let mut m = membership(now);
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.handle_response(now, token, &answer(7, Some(vec![0])));
+    now += Duration::from_secs(5);
+    for round in 0..4 {
+        let (token, _) = m.poll_heartbeat(now).expect("heartbeat");
+        assert_eq!(
+            m.handle_response(now, token, &error(ErrorCode::GROUP_ID_NOT_FOUND)),
+            Some(MembershipEvent::Fenced(ErrorCode::GROUP_ID_NOT_FOUND))
+        );
+        assert_eq!(m.epoch(), 0);
+        let next = m.next_deadline().unwrap();
+        assert!(round == 0 || next > now);
+        now = next;
+    }
+}
+
+#[test]
+fn r017_late_answers_of_an_earlier_membership_are_ignored() {
+    let now = Instant::now();
+    let mut m = membership(now);
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.handle_response(now, token, &answer(3, Some(vec![0])));
+    m.leave(now);
+    let (leave_token, leave) = m.poll_heartbeat(now).unwrap();
+    assert_eq!(leave.member_epoch, LEAVE_EPOCH);
+    m.subscribe(now, vec!["t".into()]);
+    assert_eq!(m.handle_response(now, leave_token, &answer(-1, None)), None);
+    let (_, join) = m.poll_heartbeat(now).unwrap();
+    assert_eq!((join.member_epoch, join.subscribed_topic_names.is_some()), (0, true));
+}
+
+#[test]
+fn r019_a_loading_coordinator_is_asked_again_and_refusals_are_final() {
+    let mut now = Instant::now();
+    let mut m = membership(now);
+    for _ in 0..3 {
+        let (token, _) = m.poll_heartbeat(now).unwrap();
+        assert_eq!(m.handle_response(now, token, &error(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)), None);
+        now = m.next_deadline().unwrap();
+    }
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    assert!(matches!(
+        m.handle_response(now, token, &error(ErrorCode::GROUP_AUTHORIZATION_FAILED)),
+        Some(MembershipEvent::Failed(ErrorCode::GROUP_AUTHORIZATION_FAILED, _))
+    ));
+    assert_eq!(m.next_deadline(), None);
+}
