@@ -8,6 +8,7 @@ pub mod backoff;
 pub mod connection;
 pub mod metadata;
 pub mod share_acks;
+pub mod share_consumer;
 pub mod share_fetch;
 pub mod share_membership;
 pub mod share_session;

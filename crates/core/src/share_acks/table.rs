@@ -137,6 +137,17 @@ impl AckTable {
         }
     }
 
+    /// Acknowledges those of `indexes` that are held and not yet spoken of; answers how many.
+    pub fn acknowledge_held(
+        &mut self,
+        at: SlotRef,
+        indexes: impl IntoIterator<Item = u32>,
+        ack: AckType,
+        now: Instant,
+    ) -> usize {
+        self.mark(at, indexes, ack as u8, now)
+    }
+
     /// Handle of a held record, by share-partition and offset.
     ///
     /// # Errors
@@ -155,14 +166,9 @@ impl AckTable {
         self.mark(at, indexes, GAP as u8, now);
     }
 
-    /// Marks offsets whose batch is corrupt as rejected.
-    pub fn mark_rejected(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, now: Instant) {
-        self.mark(at, indexes, AckType::Reject as u8, now);
-    }
-
-    fn mark(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, code: u8, now: Instant) {
+    fn mark(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, code: u8, now: Instant) -> usize {
         let mut marked = 0;
-        let Some(slot) = self.slot_mut(at) else { return };
+        let Some(slot) = self.slot_mut(at).filter(|s| !s.stale) else { return 0 };
         for index in indexes {
             if let Some(state) = slot.states.get_mut(index as usize).filter(|s| **s == HELD) {
                 *state = PENDING | code;
@@ -174,6 +180,7 @@ impl AckTable {
             slot.pending_since.get_or_insert(now);
         }
         self.pending += marked as usize;
+        marked as usize
     }
 
     /// Acknowledgements given and not yet taken into a request.

@@ -1,0 +1,316 @@
+//! Planning: which request goes to which broker now, and with which acknowledgements.
+
+use super::{Action, Group, InFlight, InFlightKind, METADATA_PAUSE, NodeState, ShareConsumer};
+use crate::metadata::TopicIdPartition;
+use crate::share_acks::{AckType, Outcome, Taken};
+use crate::share_session::{FINAL_EPOCH, SessionPlan};
+use kafka_share_messages::share_acknowledge_request as ack_request;
+use kafka_share_messages::share_fetch_request as fetch_request;
+use kafka_share_messages::{ShareAcknowledgeRequest, ShareFetchRequest};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+impl ShareConsumer {
+    /// What to do now; ask until `None`.
+    pub fn poll_action(&mut self, now: Instant) -> Option<Action> {
+        if let Some(topics) = self.metadata_due(now) {
+            return Some(Action::RefreshMetadata(topics));
+        }
+        // Records are freed before the group is left, so that no other member waits for the session's end.
+        if (!self.closing || self.sessions_closed())
+            && let Some((token, request)) = self.membership.poll_heartbeat(now)
+        {
+            return Some(Action::Heartbeat(token, request));
+        }
+        let mut ids: Vec<i32> = self.nodes.keys().copied().collect();
+        for leader in self.leaders.values() {
+            if !self.nodes.contains_key(&leader.id) {
+                ids.push(leader.id);
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids.into_iter().find_map(|node| self.plan_node(node, now))
+    }
+
+    fn sessions_closed(&self) -> bool {
+        self.nodes.values().all(|n| n.in_flight.is_none() && !n.session.is_open())
+    }
+
+    fn metadata_due(&mut self, now: Instant) -> Option<Vec<kafka_share_wire::Str>> {
+        if self.metadata.in_flight
+            || self.closing
+            || self.subscription.is_empty()
+            || self.metadata.due.is_none_or(|due| due > now)
+        {
+            return None;
+        }
+        self.metadata.in_flight = true;
+        self.metadata.due = None;
+        Some(self.subscription.clone())
+    }
+
+    /// Asks for metadata soon.
+    pub(super) fn want_metadata(&mut self, now: Instant) {
+        let at = now + METADATA_PAUSE;
+        if self.metadata.due.is_none_or(|due| due > at) {
+            self.metadata.due = Some(at);
+        }
+    }
+
+    /// Partitions to have in the session with a node.
+    fn wanted_partitions(&self, node: i32, now: Instant) -> BTreeSet<TopicIdPartition> {
+        let led = |tp: &&TopicIdPartition| self.leaders.get(tp).is_some_and(|l| l.id == node);
+        let ready = |tp: &&TopicIdPartition| self.paused.get(tp).is_none_or(|until| *until <= now);
+        self.assignment.iter().filter(led).filter(ready).copied().collect()
+    }
+
+    fn plan_node(&mut self, node: i32, now: Instant) -> Option<Action> {
+        let state = self.nodes.entry(node).or_default();
+        if state.in_flight.is_some() || state.not_before.is_some_and(|at| at > now) {
+            return None;
+        }
+        let open = state.session.is_open();
+        let members = !state.session.members().is_empty();
+        if open && let Some(group) = self.next_group(node, now) {
+            return Some(self.send_group(node, group));
+        }
+        let wanted = if self.closing { BTreeSet::new() } else { self.wanted_partitions(node, now) };
+        let fetch_due = self.wanted && self.buffer.is_empty() && self.may_fetch(node, now);
+        if open && wanted.is_empty() && (self.closing || members) && !self.paused_here(node) {
+            return Some(self.send_final(node));
+        }
+        if !wanted.is_empty() && fetch_due {
+            return Some(self.send_fetch(node, &wanted));
+        }
+        if open && self.acks_overdue(node, now) {
+            let taken = self.table.take(node, true);
+            if !taken.is_empty() {
+                let deadline = now + self.config.api_timeout;
+                return Some(
+                    self.send_group(node, Group { taken, commits: Vec::new(), not_before: None, deadline, tries: 0 }),
+                );
+            }
+        }
+        None
+    }
+
+    /// Partitions that only pause after an error keep their session.
+    fn paused_here(&self, node: i32) -> bool {
+        !self.closing && self.assignment.iter().any(|tp| self.leaders.get(tp).is_some_and(|l| l.id == node))
+    }
+
+    fn next_group(&mut self, node: i32, now: Instant) -> Option<Group> {
+        let state = self.nodes.get_mut(&node)?;
+        let at = state.groups.iter().position(|g| self.closing || g.not_before.is_none_or(|t| t <= now))?;
+        state.groups.remove(at)
+    }
+
+    /// In record-limit mode one broker at a time is asked, so that no more is locked than was asked for.
+    fn may_fetch(&mut self, node: i32, now: Instant) -> bool {
+        if !self.config.record_limit {
+            return true;
+        }
+        let busy = |n: &NodeState| matches!(&n.in_flight, Some(InFlight { kind: InFlightKind::Fetch(_), .. }));
+        if self.nodes.values().any(busy) {
+            return false;
+        }
+        let able: Vec<i32> =
+            self.nodes.keys().copied().filter(|n| !self.wanted_partitions(*n, now).is_empty()).collect();
+        let next = able.iter().find(|n| **n > self.turn).or(able.first());
+        if next == Some(&node) {
+            self.turn = node;
+            return true;
+        }
+        false
+    }
+
+    /// Latest moment for pending acknowledgements to go out by themselves.
+    fn ack_age_limit(&self) -> Duration {
+        self.lock_timeout.map_or(self.config.max_ack_age, |lock| self.config.max_ack_age.min(lock / 4))
+    }
+
+    fn acks_overdue(&self, node: i32, now: Instant) -> bool {
+        let Some(since) = self.table.pending_since(node) else { return false };
+        self.closing || self.table.pending() >= self.config.max_acks_pending || now >= since + self.ack_age_limit()
+    }
+
+    fn next_token(&mut self) -> u64 {
+        self.next_token += 1;
+        self.next_token
+    }
+
+    fn start(&mut self, node: i32, taken: Vec<Taken>, commits: Vec<u64>, kind: InFlightKind) -> u64 {
+        let token = self.next_token();
+        let state = self.nodes.entry(node).or_default();
+        state.in_flight = Some(InFlight { token, taken, commits, tries: 0, deadline: None, kind });
+        token
+    }
+
+    fn send_group(&mut self, node: i32, group: Group) -> Action {
+        let epoch = self.nodes.get(&node).map_or(0, |n| n.session.epoch());
+        let request = self.acknowledge_request(epoch, &group.taken);
+        let token = self.start(node, group.taken, group.commits, InFlightKind::Acknowledge);
+        if let Some(in_flight) = self.nodes.get_mut(&node).and_then(|n| n.in_flight.as_mut()) {
+            in_flight.tries = group.tries;
+            in_flight.deadline = Some(group.deadline);
+        }
+        Action::Acknowledge(node, token, request)
+    }
+
+    fn send_final(&mut self, node: i32) -> Action {
+        let mut taken = self.table.take(node, false);
+        let mut commits = Vec::new();
+        if let Some(state) = self.nodes.get_mut(&node) {
+            for group in std::mem::take(&mut state.groups) {
+                taken.extend(group.taken);
+                commits.extend(group.commits);
+            }
+        }
+        taken.sort_by_key(|t| (t.tp, t.batches[0].first));
+        let request = self.acknowledge_request(FINAL_EPOCH, &taken);
+        let token = self.start(node, taken, commits, InFlightKind::Close);
+        Action::Acknowledge(node, token, request)
+    }
+
+    fn acknowledge_request(&self, epoch: i32, taken: &[Taken]) -> ShareAcknowledgeRequest {
+        let batch = |b: &crate::share_acks::AckBatch| ack_request::AcknowledgementBatch {
+            first_offset: b.first,
+            last_offset: b.last,
+            acknowledge_types: b.types.clone(),
+            ..Default::default()
+        };
+        let mut topics: BTreeMap<_, BTreeMap<i32, Vec<_>>> = BTreeMap::new();
+        for t in taken {
+            let batches = topics.entry(t.tp.topic_id).or_default().entry(t.tp.partition).or_default();
+            batches.extend(t.batches.iter().map(batch));
+        }
+        let renew = taken.iter().any(is_renewal);
+        let partition = |(partition_index, mut batches): (i32, Vec<ack_request::AcknowledgementBatch>)| {
+            batches.sort_by_key(|b| b.first_offset);
+            ack_request::AcknowledgePartition {
+                partition_index,
+                acknowledgement_batches: batches,
+                ..Default::default()
+            }
+        };
+        ShareAcknowledgeRequest {
+            group_id: Some(self.config.group_id.clone()),
+            member_id: Some(self.config.member_id.clone()),
+            share_session_epoch: epoch,
+            is_renew_ack: renew,
+            topics: topics
+                .into_iter()
+                .map(|(topic_id, parts)| ack_request::AcknowledgeTopic {
+                    topic_id,
+                    partitions: parts.into_iter().map(partition).collect(),
+                    ..Default::default()
+                })
+                .collect(),
+            ..ShareAcknowledgeRequest::default()
+        }
+    }
+
+    fn send_fetch(&mut self, node: i32, wanted: &BTreeSet<TopicIdPartition>) -> Action {
+        let open = self.nodes.get(&node).is_some_and(|n| n.session.is_open());
+        // Acknowledgements are not allowed in the request that opens a session; there cannot be any that still count.
+        let taken = if open { self.table.take(node, false) } else { Vec::new() };
+        let acked: BTreeSet<_> = taken.iter().map(|t| t.tp).collect();
+        let plan = self.nodes.entry(node).or_default().session.plan_fetch(wanted, &acked);
+        let request = self.fetch_request(&plan, &taken);
+        let token = self.start(node, taken, Vec::new(), InFlightKind::Fetch(plan));
+        Action::Fetch(node, token, request)
+    }
+
+    fn fetch_request(&self, plan: &SessionPlan, taken: &[Taken]) -> ShareFetchRequest {
+        let mut topics: BTreeMap<_, BTreeMap<i32, Vec<fetch_request::AcknowledgementBatch>>> = BTreeMap::new();
+        for tp in &plan.listed {
+            topics.entry(tp.topic_id).or_default().entry(tp.partition).or_default();
+        }
+        for t in taken {
+            let batches = topics.entry(t.tp.topic_id).or_default().entry(t.tp.partition).or_default();
+            batches.extend(t.batches.iter().map(|b| fetch_request::AcknowledgementBatch {
+                first_offset: b.first,
+                last_offset: b.last,
+                acknowledge_types: b.types.clone(),
+                ..Default::default()
+            }));
+        }
+        let mut forgotten: BTreeMap<_, Vec<i32>> = BTreeMap::new();
+        for tp in &plan.forgotten {
+            forgotten.entry(tp.topic_id).or_default().push(tp.partition);
+        }
+        let partition = |(partition_index, mut batches): (i32, Vec<fetch_request::AcknowledgementBatch>)| {
+            batches.sort_by_key(|b| b.first_offset);
+            fetch_request::FetchPartition { partition_index, acknowledgement_batches: batches, ..Default::default() }
+        };
+        let limit = i32::try_from(self.config.max_poll_records).unwrap_or(i32::MAX);
+        ShareFetchRequest {
+            group_id: Some(self.config.group_id.clone()),
+            member_id: Some(self.config.member_id.clone()),
+            share_session_epoch: plan.epoch,
+            max_wait_ms: i32::try_from(self.config.max_wait.as_millis()).unwrap_or(i32::MAX),
+            min_bytes: self.config.min_bytes,
+            max_bytes: self.config.max_bytes,
+            max_records: limit,
+            batch_size: limit,
+            share_acquire_mode: i8::from(self.config.record_limit),
+            topics: topics
+                .into_iter()
+                .map(|(topic_id, parts)| fetch_request::FetchTopic {
+                    topic_id,
+                    partitions: parts.into_iter().map(partition).collect(),
+                    ..Default::default()
+                })
+                .collect(),
+            forgotten_topics_data: forgotten
+                .into_iter()
+                .map(|(topic_id, partitions)| fetch_request::ForgottenTopic {
+                    topic_id,
+                    partitions,
+                    ..Default::default()
+                })
+                .collect(),
+            ..ShareFetchRequest::default()
+        }
+    }
+
+    /// When the machine has something to do by itself.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let nodes = self.nodes.iter().filter(|(_, n)| n.in_flight.is_none()).flat_map(|(id, n)| {
+            let acks = self.table.pending_since(*id).filter(|_| n.session.is_open()).map(|t| t + self.ack_age_limit());
+            let groups = n.groups.iter().filter_map(|g| g.not_before).min();
+            [n.not_before, acks, groups]
+        });
+        let metadata = self.metadata.due.filter(|_| !self.metadata.in_flight && !self.subscription.is_empty());
+        let paused = self.paused.values().copied();
+        nodes.flatten().chain(metadata).chain(paused).chain(self.membership.next_deadline()).min()
+    }
+
+    /// Time has passed: pauses end, locks expire, commits that were tried too long end.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.paused.retain(|_, until| *until > now);
+        let mut late = Vec::new();
+        for state in self.nodes.values_mut() {
+            if state.not_before.is_some_and(|at| at <= now) {
+                state.not_before = None;
+            }
+            while let Some(at) = state.groups.iter().position(|g| g.tries > 0 && g.deadline <= now) {
+                late.extend(state.groups.remove(at));
+            }
+        }
+        for group in late {
+            let outcome = Outcome::Refused(kafka_share_messages::ErrorCode::REQUEST_TIMED_OUT);
+            self.end(&group.taken, &group.commits, outcome);
+        }
+        if let Some(before) = now.checked_sub(super::LOCK_GRACE) {
+            self.table.expire(before);
+            self.drop_dead_buffers();
+        }
+    }
+}
+
+fn is_renewal(taken: &Taken) -> bool {
+    taken.batches.iter().any(|b| b.types.contains(&AckType::Renew.code()))
+}

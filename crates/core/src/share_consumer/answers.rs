@@ -1,0 +1,383 @@
+//! What brokers answered, and what it means for sessions, locks and acknowledgements.
+
+use super::{
+    Buffered, ConsumerEvent, FetchAnswer, Group, InFlight, InFlightKind, RequestFailure, ShareConsumer, TopicLeaders,
+};
+use crate::metadata::{Leader, Node, TopicIdPartition};
+use crate::share_acks::{AckType, Outcome};
+use crate::share_membership::MembershipEvent;
+use crate::share_session::SessionPlan;
+use kafka_share_messages::{ErrorCode, ShareAcknowledgeResponse, ShareGroupHeartbeatResponse};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl ShareConsumer {
+    /// The coordinator's answer to a heartbeat.
+    pub fn handle_heartbeat(
+        &mut self,
+        now: Instant,
+        token: u64,
+        answer: Result<&ShareGroupHeartbeatResponse, RequestFailure>,
+    ) {
+        let event = match answer {
+            Ok(response) => self.membership.handle_response(now, token, response),
+            Err(failure) if failure.fatal => {
+                self.events.push_back(ConsumerEvent::Failed(failure.text));
+                self.membership.handle_failure(now, token);
+                None
+            }
+            Err(_) => {
+                self.membership.handle_failure(now, token);
+                None
+            }
+        };
+        match event {
+            Some(MembershipEvent::Assigned(assigned)) if !self.closing => self.assign(now, assigned),
+            Some(MembershipEvent::Fenced(code)) => {
+                self.assignment.clear();
+                let nodes: Vec<i32> = self.nodes.keys().copied().collect();
+                for node in nodes {
+                    self.lose_session(node);
+                }
+                self.events.push_back(ConsumerEvent::Fenced(code));
+            }
+            Some(MembershipEvent::Failed(code, message)) => {
+                let text = message.unwrap_or_else(|| code.about().to_owned());
+                self.events.push_back(ConsumerEvent::Error(code, format!("group {:?}: {text}", self.config.group_id)));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn assign(&mut self, now: Instant, assigned: BTreeSet<TopicIdPartition>) {
+        self.assignment = assigned;
+        self.paused.retain(|tp, _| self.assignment.contains(tp));
+        if self.leaderless().next().is_some() {
+            self.want_metadata(now);
+        }
+    }
+
+    /// Fresh metadata of the subscribed topics.
+    pub fn handle_metadata(&mut self, now: Instant, topics: &[TopicLeaders]) {
+        self.metadata.in_flight = false;
+        let mut moved = Vec::new();
+        for topic in topics {
+            self.names.insert(topic.id, topic.name.clone());
+            for (partition, leader) in topic.leaders.iter().enumerate() {
+                let tp = TopicIdPartition { topic_id: topic.id, partition: partition as i32 };
+                if let Some(old) = self.set_leader(tp, *leader) {
+                    moved.push((old, tp));
+                }
+            }
+        }
+        for (node, tp) in moved {
+            self.lose_partition(node, tp);
+        }
+        self.metadata.due = Some(now + self.config.metadata_max_age);
+        if self.leaderless().next().is_some() || topics.len() < self.subscription.len() {
+            self.metadata.due = None;
+            self.want_metadata(now);
+        }
+    }
+
+    /// Metadata could not be had.
+    pub fn handle_metadata_failure(&mut self, now: Instant) {
+        self.metadata.in_flight = false;
+        self.metadata.due = Some(now + self.config.backoff.limit);
+    }
+
+    /// Sets a leader; answers the former one where the partition moved.
+    fn set_leader(&mut self, tp: TopicIdPartition, leader: Leader) -> Option<i32> {
+        let old = self.leaders.get(&tp).copied();
+        if leader.id < 0 {
+            self.leaders.remove(&tp);
+            return old.map(|l| l.id);
+        }
+        if old.is_some_and(|old| old.epoch > leader.epoch && leader.epoch >= 0) {
+            return None;
+        }
+        self.leaders.insert(tp, leader);
+        old.filter(|old| old.id != leader.id).map(|old| old.id)
+    }
+
+    /// A partition is led by another broker now: the old one's locks on it are gone.
+    fn lose_partition(&mut self, node: i32, tp: TopicIdPartition) {
+        self.table.lose(node, Some(tp));
+        self.drop_dead_buffers();
+        let Some(state) = self.nodes.get_mut(&node) else { return };
+        let mut ended = Vec::new();
+        for group in &mut state.groups {
+            let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut group.taken).into_iter().partition(|t| t.tp == tp);
+            group.taken = kept;
+            ended.push((gone, group.commits.clone(), group.taken.is_empty()));
+        }
+        state.groups.retain(|g| !g.taken.is_empty());
+        for (gone, commits, whole) in ended {
+            for taken in &gone {
+                self.table.finish(taken, Outcome::LockLost, None);
+                self.note_result(&commits, tp, Outcome::LockLost);
+            }
+            if whole {
+                self.part_done(&commits);
+            }
+        }
+    }
+
+    /// The connection to a broker is gone, and with it the session and all locks held through it.
+    pub fn handle_disconnected(&mut self, now: Instant, node: i32) {
+        let Some(state) = self.nodes.get_mut(&node) else { return };
+        // A request under way reports for itself.
+        if state.in_flight.is_none() && state.session.is_open() {
+            self.lose_session(node);
+            self.want_metadata(now);
+        }
+    }
+
+    fn finish_in_flight(&mut self, node: i32, token: u64) -> Option<InFlight> {
+        let state = self.nodes.get_mut(&node)?;
+        if state.in_flight.as_ref()?.token != token {
+            return None;
+        }
+        state.in_flight.take()
+    }
+
+    fn back_off(&mut self, now: Instant, node: i32) {
+        let state = self.nodes.entry(node).or_default();
+        state.failures += 1;
+        state.not_before = Some(now + self.config.backoff.pause(state.failures, 200));
+    }
+
+    /// A session request got no answer.
+    fn handle_lost(&mut self, now: Instant, node: i32, in_flight: InFlight, failure: RequestFailure) {
+        let outcome = if failure.maybe_done { Outcome::Unknown } else { Outcome::LockLost };
+        self.end(&in_flight.taken, &in_flight.commits, outcome);
+        self.lose_session(node);
+        self.back_off(now, node);
+        self.want_metadata(now);
+        if failure.fatal {
+            self.events.push_back(ConsumerEvent::Failed(failure.text));
+        }
+    }
+
+    /// The whole request was refused.
+    fn handle_refused(
+        &mut self,
+        now: Instant,
+        node: i32,
+        in_flight: InFlight,
+        code: ErrorCode,
+        message: Option<String>,
+    ) {
+        self.end(&in_flight.taken, &in_flight.commits, Outcome::Refused(code));
+        self.lose_session(node);
+        if !matches!(in_flight.kind, InFlightKind::Close) {
+            self.back_off(now, node);
+        }
+        let session = matches!(
+            code,
+            ErrorCode::SHARE_SESSION_NOT_FOUND
+                | ErrorCode::INVALID_SHARE_SESSION_EPOCH
+                | ErrorCode::SHARE_SESSION_LIMIT_REACHED
+        );
+        if !session && !code.is_retriable() {
+            let text = message.unwrap_or_else(|| code.about().to_owned());
+            self.events.push_back(ConsumerEvent::Error(code, format!("share session with broker {node}: {text}")));
+        }
+    }
+
+    /// A broker's answer to a fetch.
+    pub fn handle_fetch(&mut self, now: Instant, node: i32, token: u64, answer: Result<FetchAnswer, RequestFailure>) {
+        let Some(in_flight) = self.finish_in_flight(node, token) else { return };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => return self.handle_lost(now, node, in_flight, failure),
+        };
+        if answer.error.is_err() {
+            return self.handle_refused(now, node, in_flight, answer.error, answer.message);
+        }
+        let InFlightKind::Fetch(plan) = &in_flight.kind else { return };
+        self.session_advanced(node, Some(plan));
+        let codes = answer.partitions.iter().map(|p| (p.tp, p.ack_error)).collect();
+        self.settle(now, node, in_flight, &codes, None);
+        if !answer.lock.is_zero() {
+            self.lock_timeout = Some(answer.lock);
+        }
+        for partition in answer.partitions {
+            if partition.error.is_err() {
+                self.partition_error(
+                    now,
+                    partition.tp,
+                    partition.error,
+                    partition.message,
+                    partition.leader,
+                    &answer.nodes,
+                );
+            } else {
+                self.deliver(now, node, partition.delivery, answer.lock);
+            }
+        }
+    }
+
+    fn session_advanced(&mut self, node: i32, plan: Option<&SessionPlan>) {
+        let state = self.nodes.entry(node).or_default();
+        state.failures = 0;
+        match plan {
+            Some(plan) => state.session.fetch_done(plan),
+            None => state.session.acknowledge_done(),
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, node: i32, mut delivery: crate::share_fetch::Delivery, lock: Duration) {
+        if delivery.ranges.is_empty() {
+            return;
+        }
+        let slot = self.table.open(node, delivery.tp, std::mem::take(&mut delivery.ranges), now + lock);
+        self.table.mark_gaps(slot, delivery.gaps.drain(..), now);
+        self.table.acknowledge_held(slot, delivery.rejected.drain(..), AckType::Reject, now);
+        self.table.acknowledge_held(slot, delivery.missing.drain(..), AckType::Release, now);
+        for corrupt in delivery.corrupt.drain(..) {
+            self.events.push_back(ConsumerEvent::Corrupt(delivery.tp, corrupt));
+        }
+        if delivery.entries.is_empty() || self.closing || !self.assignment.contains(&delivery.tp) {
+            // Revoked meanwhile: whoever has the partition now gets the records.
+            let all = delivery.entries.iter().map(|e| e.index);
+            self.table.acknowledge_held(slot, all, AckType::Release, now);
+            self.table.unreference(slot);
+            return;
+        }
+        self.buffer.push_back(Buffered { delivery: Arc::new(delivery), slot, next: 0 });
+    }
+
+    fn partition_error(
+        &mut self,
+        now: Instant,
+        tp: TopicIdPartition,
+        code: ErrorCode,
+        message: Option<String>,
+        leader: Leader,
+        nodes: &[Node],
+    ) {
+        let known = self.leaders.get(&tp).copied();
+        if leader.id >= 0 && known.is_none_or(|k| leader.epoch > k.epoch) {
+            if let Some(old) = self.set_leader(tp, leader) {
+                self.lose_partition(old, tp);
+            }
+            self.events.push_back(ConsumerEvent::LeaderHint(tp, leader, nodes.to_vec()));
+            return;
+        }
+        self.paused.insert(tp, now + self.config.backoff.pause(2, 200));
+        match code {
+            ErrorCode::TOPIC_AUTHORIZATION_FAILED | ErrorCode::INVALID_TOPIC_EXCEPTION => {
+                let name = self.names.get(&tp.topic_id).map_or_else(|| tp.topic_id.to_string(), ToString::to_string);
+                let text = message.unwrap_or_else(|| code.about().to_owned());
+                self.events.push_back(ConsumerEvent::Error(
+                    code,
+                    format!("topic {name:?} partition {}: {text}", tp.partition),
+                ));
+            }
+            _ => self.want_metadata(now),
+        }
+    }
+
+    /// Ends the acknowledgements of an answered request, partition by partition; retries those that may be retried.
+    fn settle(
+        &mut self,
+        now: Instant,
+        node: i32,
+        request: InFlight,
+        codes: &BTreeMap<TopicIdPartition, ErrorCode>,
+        renewed: Option<Instant>,
+    ) {
+        let InFlight { taken, commits, tries, deadline, kind, .. } = request;
+        let deadline = deadline.unwrap_or(now + self.config.api_timeout);
+        // After a close there is no session to try again in: the broker releases what it refused.
+        let may_retry = !matches!(kind, InFlightKind::Close) && now < deadline;
+        let mut again = Vec::new();
+        for taken in taken {
+            let outcome = match codes.get(&taken.tp) {
+                Some(code) if code.is_ok() => Outcome::Acknowledged,
+                Some(code) if may_retry && is_worth_a_retry(*code) => {
+                    again.push(taken);
+                    continue;
+                }
+                Some(code) => Outcome::Refused(*code),
+                None => Outcome::Unknown,
+            };
+            self.table.finish(&taken, outcome, renewed);
+            self.note_result(&commits, taken.tp, outcome);
+        }
+        if again.is_empty() {
+            return self.part_done(&commits);
+        }
+        let not_before = Some(now + self.config.backoff.pause(tries + 1, 200));
+        let group = Group { taken: again, commits, not_before, deadline, tries: tries + 1 };
+        self.nodes.entry(node).or_default().groups.push_back(group);
+    }
+
+    /// A broker's answer to an acknowledge request.
+    pub fn handle_acknowledge(
+        &mut self,
+        now: Instant,
+        node: i32,
+        token: u64,
+        answer: Result<ShareAcknowledgeResponse, RequestFailure>,
+    ) {
+        let Some(in_flight) = self.finish_in_flight(node, token) else { return };
+        let response = match answer {
+            Ok(response) => response,
+            Err(failure) => return self.handle_lost(now, node, in_flight, failure),
+        };
+        if response.error_code.is_err() {
+            let message = response.error_message.as_ref().map(ToString::to_string);
+            return self.handle_refused(now, node, in_flight, response.error_code, message);
+        }
+        let lock = Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0));
+        if !lock.is_zero() {
+            self.lock_timeout = Some(lock);
+        }
+        let partitions = response.responses.iter().flat_map(|t| {
+            t.partitions.iter().map(|p| (TopicIdPartition { topic_id: t.topic_id, partition: p.partition_index }, p))
+        });
+        let mut codes = BTreeMap::new();
+        let mut hints = Vec::new();
+        for (tp, p) in partitions {
+            codes.insert(tp, p.error_code);
+            let leader = Leader { id: p.current_leader.leader_id, epoch: p.current_leader.leader_epoch };
+            if p.error_code.is_err() && p.error_code.needs_metadata() {
+                hints.push((tp, p.error_code, leader));
+            }
+        }
+        if matches!(in_flight.kind, InFlightKind::Close) {
+            self.settle(now, node, in_flight, &codes, None);
+            return self.lose_session(node);
+        }
+        self.session_advanced(node, None);
+        let renewed = (!lock.is_zero()).then(|| now + lock);
+        self.settle(now, node, in_flight, &codes, renewed);
+        let nodes: Vec<Node> = response
+            .node_endpoints
+            .iter()
+            .filter_map(|n| Some(Node { id: n.node_id, host: n.host.detached(), port: u16::try_from(n.port).ok()? }))
+            .collect();
+        for (tp, code, leader) in hints {
+            self.partition_error(now, tp, code, None, leader, &nodes);
+        }
+    }
+}
+
+/// Codes after which the locks are still held and the same acknowledgement may succeed.
+fn is_worth_a_retry(code: ErrorCode) -> bool {
+    let lost = matches!(
+        code,
+        ErrorCode::NOT_LEADER_OR_FOLLOWER
+            | ErrorCode::FENCED_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode::UNKNOWN_TOPIC_ID
+            | ErrorCode::SHARE_SESSION_NOT_FOUND
+            | ErrorCode::INVALID_SHARE_SESSION_EPOCH
+            | ErrorCode::CORRUPT_MESSAGE
+    );
+    code.is_retriable() && !lost
+}

@@ -1,0 +1,421 @@
+//! A share consumer as one machine: membership, sessions, acknowledgements and the plan of what to ask whom.
+//!
+//! The shell carries [`Action`]s to brokers and their answers back, and passes the application's calls on. One request
+//! per broker is under way at a time, because a share session orders its requests by epoch.
+
+mod actions;
+mod answers;
+mod types;
+
+pub use types::{
+    Action, Chunk, CommitResult, ConsumerConfig, ConsumerEvent, FetchAnswer, FetchPartition, RequestFailure,
+    TopicLeaders, decode_fetch,
+};
+
+use crate::metadata::{Leader, TopicIdPartition};
+use crate::share_acks::{AckError, AckOutcome, AckTable, AckType, Outcome, RecordHandle, SlotRef, Taken};
+use crate::share_fetch::Delivery;
+use crate::share_membership::Membership;
+use crate::share_session::{SessionPlan, ShareSession};
+use kafka_share_wire::{Str, Uuid};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Grace after a lock's end before its records are given up here; broker and client count from different moments.
+const LOCK_GRACE: Duration = Duration::from_secs(5);
+/// Pause between metadata requests for what is not known yet.
+const METADATA_PAUSE: Duration = Duration::from_millis(100);
+
+/// The machine.
+#[derive(Debug)]
+pub struct ShareConsumer {
+    config: ConsumerConfig,
+    membership: Membership,
+    table: AckTable,
+    nodes: BTreeMap<i32, NodeState>,
+    subscription: Vec<Str>,
+    assignment: BTreeSet<TopicIdPartition>,
+    leaders: BTreeMap<TopicIdPartition, Leader>,
+    names: BTreeMap<Uuid, Str>,
+    /// Partitions that may not be fetched before a moment, after an error of their own.
+    paused: BTreeMap<TopicIdPartition, Instant>,
+    buffer: VecDeque<Buffered>,
+    /// What the last poll handed out, in implicit mode.
+    delivered: Vec<Chunk>,
+    wanted: bool,
+    /// Node whose turn it is in record-limit mode.
+    turn: i32,
+    commits: BTreeMap<u64, Commit>,
+    next_commit: u64,
+    next_token: u64,
+    lock_timeout: Option<Duration>,
+    metadata: MetadataState,
+    events: VecDeque<ConsumerEvent>,
+    closing: bool,
+}
+
+#[derive(Debug)]
+struct Buffered {
+    delivery: Arc<Delivery>,
+    slot: SlotRef,
+    next: usize,
+}
+
+#[derive(Debug, Default)]
+struct NodeState {
+    session: ShareSession,
+    in_flight: Option<InFlight>,
+    groups: VecDeque<Group>,
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    token: u64,
+    taken: Vec<Taken>,
+    commits: Vec<u64>,
+    /// How often these acknowledgements were tried before, and until when they may be.
+    tries: u32,
+    deadline: Option<Instant>,
+    kind: InFlightKind,
+}
+
+#[derive(Debug)]
+enum InFlightKind {
+    Fetch(SessionPlan),
+    Acknowledge,
+    Close,
+}
+
+/// Acknowledgements that go out together, ahead of the next fetch.
+#[derive(Debug)]
+struct Group {
+    taken: Vec<Taken>,
+    commits: Vec<u64>,
+    not_before: Option<Instant>,
+    deadline: Instant,
+    tries: u32,
+}
+
+#[derive(Debug, Default)]
+struct Commit {
+    waiting: usize,
+    results: CommitResult,
+}
+
+#[derive(Debug)]
+struct MetadataState {
+    in_flight: bool,
+    due: Option<Instant>,
+}
+
+impl ShareConsumer {
+    /// A consumer that has not subscribed yet.
+    #[must_use]
+    pub fn new(config: ConsumerConfig, now: Instant) -> Self {
+        let membership = Membership::new(
+            config.group_id.clone(),
+            config.member_id.clone(),
+            config.rack.clone(),
+            config.backoff,
+            now,
+        );
+        ShareConsumer {
+            config,
+            membership,
+            table: AckTable::new(),
+            nodes: BTreeMap::new(),
+            subscription: Vec::new(),
+            assignment: BTreeSet::new(),
+            leaders: BTreeMap::new(),
+            names: BTreeMap::new(),
+            paused: BTreeMap::new(),
+            buffer: VecDeque::new(),
+            delivered: Vec::new(),
+            wanted: false,
+            turn: i32::MIN,
+            commits: BTreeMap::new(),
+            next_commit: 0,
+            next_token: 0,
+            lock_timeout: None,
+            metadata: MetadataState { in_flight: false, due: None },
+            events: VecDeque::new(),
+            closing: false,
+        }
+    }
+
+    /// Replaces the subscription. An empty one leaves the group and frees the records for others.
+    pub fn subscribe(&mut self, now: Instant, topics: Vec<Str>) {
+        self.subscription.clone_from(&topics);
+        if topics.is_empty() {
+            self.assignment.clear();
+            self.discard_buffer();
+        } else {
+            self.metadata.due = Some(now);
+        }
+        self.membership.subscribe(now, topics);
+    }
+
+    /// Topics subscribed to.
+    #[must_use]
+    pub fn subscription(&self) -> &[Str] {
+        &self.subscription
+    }
+
+    /// The membership: group, member id and epoch.
+    #[must_use]
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Share-partitions assigned to this member.
+    #[must_use]
+    pub fn assignment(&self) -> &BTreeSet<TopicIdPartition> {
+        &self.assignment
+    }
+
+    /// Name of a topic, where it is known.
+    #[must_use]
+    pub fn topic_name(&self, id: Uuid) -> Option<&Str> {
+        self.names.get(&id)
+    }
+
+    /// Length of the acquisition lock as the last answer gave it.
+    #[must_use]
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        self.lock_timeout
+    }
+
+    /// The application came back: in implicit mode what the last poll handed out counts as accepted now.
+    pub fn accept_delivered(&mut self, now: Instant) {
+        for chunk in std::mem::take(&mut self.delivered) {
+            self.table.acknowledge_held(chunk.slot, chunk.indexes(), AckType::Accept, now);
+        }
+    }
+
+    /// Records for the application, `max_poll_records` at most. Where there are none, the next answers are wanted.
+    pub fn take_records(&mut self, now: Instant) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        let mut left = self.config.max_poll_records;
+        while left > 0 {
+            let Some(front) = self.buffer.front_mut() else { break };
+            let live = self.table.lock_until(front.slot).is_some_and(|until| until > now);
+            let rest = front.delivery.entries.len() - front.next;
+            if !live || rest == 0 {
+                let slot = front.slot;
+                self.buffer.pop_front();
+                self.table.unreference(slot);
+                continue;
+            }
+            let take = rest.min(left);
+            chunks.push(Chunk {
+                delivery: Arc::clone(&front.delivery),
+                slot: front.slot,
+                start: front.next,
+                end: front.next + take,
+            });
+            front.next += take;
+            left -= take;
+        }
+        if self.config.implicit {
+            self.delivered.extend(chunks.iter().cloned());
+        }
+        self.wanted = chunks.is_empty();
+        chunks
+    }
+
+    /// The application no longer waits for records.
+    pub fn stop_waiting(&mut self) {
+        self.wanted = false;
+    }
+
+    /// Whether records wait in the buffer.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Acknowledges one record.
+    ///
+    /// # Errors
+    /// See [`AckError`].
+    pub fn acknowledge(&mut self, now: Instant, handle: RecordHandle, ack: AckType) -> Result<(), AckError> {
+        self.table.acknowledge(handle, ack, now)
+    }
+
+    /// Acknowledges a record by share-partition and offset.
+    ///
+    /// # Errors
+    /// See [`AckError`].
+    pub fn acknowledge_offset(
+        &mut self,
+        now: Instant,
+        tp: TopicIdPartition,
+        offset: i64,
+        ack: AckType,
+    ) -> Result<(), AckError> {
+        let handle = self.table.find(tp, offset)?;
+        self.table.acknowledge(handle, ack, now)
+    }
+
+    /// Acknowledges all records of a chunk that have not been spoken of; answers how many.
+    pub fn acknowledge_chunk(&mut self, now: Instant, chunk: &Chunk, ack: AckType) -> usize {
+        self.table.acknowledge_held(chunk.slot, chunk.indexes(), ack, now)
+    }
+
+    /// Takes pending ACCEPT and REJECT acknowledgements out of the ordinary path, for a transaction.
+    pub fn take_for_transaction(&mut self) -> Vec<Taken> {
+        self.table.take_for_transaction()
+    }
+
+    /// The transaction that holds `taken` has ended.
+    pub fn finish_transaction(&mut self, taken: &[Taken], outcome: Outcome) {
+        for taken in taken {
+            self.table.finish(taken, outcome, None);
+        }
+    }
+
+    /// The transaction never took `taken`: they are ordinary pending acknowledgements again.
+    pub fn return_from_transaction(&mut self, now: Instant, taken: &[Taken]) {
+        for taken in taken {
+            self.table.put_back(taken, now);
+        }
+    }
+
+    /// Sends all acknowledgements given so far, without waiting for a fetch to carry them. Later ones do not belong to
+    /// this commit. Where there are none, it is done at once.
+    pub fn commit(&mut self, now: Instant, deadline: Instant) -> u64 {
+        self.next_commit += 1;
+        let id = self.next_commit;
+        let mut commit = Commit::default();
+        for node in self.table.pending_nodes() {
+            let taken = self.table.take(node, true);
+            if !taken.is_empty() {
+                let group = Group { taken, commits: Vec::new(), not_before: None, deadline, tries: 0 };
+                self.nodes.entry(node).or_default().groups.push_back(group);
+            }
+        }
+        // What is already on its way was acknowledged before this commit too.
+        for state in self.nodes.values_mut() {
+            let in_flight = state.in_flight.iter_mut().filter(|f| !f.taken.is_empty()).map(|f| &mut f.commits);
+            for commits in in_flight.chain(state.groups.iter_mut().map(|g| &mut g.commits)) {
+                commits.push(id);
+                commit.waiting += 1;
+            }
+        }
+        let _ = now;
+        self.commits.insert(id, commit);
+        id
+    }
+
+    /// Result of a commit by share-partition, once every part has one.
+    pub fn poll_commit(&mut self, id: u64) -> Option<CommitResult> {
+        if self.commits.get(&id)?.waiting > 0 {
+            return None;
+        }
+        self.commits.remove(&id).map(|c| c.results)
+    }
+
+    /// Nobody waits for this commit any more; its acknowledgements go on.
+    pub fn forget_commit(&mut self, id: u64) {
+        self.commits.remove(&id);
+    }
+
+    /// Starts closing: final acknowledgements, session by session, then out of the group.
+    pub fn close(&mut self, now: Instant) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        self.wanted = false;
+        self.delivered.clear();
+        self.discard_buffer();
+        self.subscription.clear();
+        self.assignment.clear();
+        self.membership.leave(now);
+    }
+
+    /// Whether every session is closed and the group left.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closing
+            && self.membership.is_out()
+            && self.nodes.values().all(|n| n.in_flight.is_none() && !n.session.is_open())
+    }
+
+    /// The next outcome of an acknowledgement.
+    pub fn poll_outcome(&mut self) -> Option<AckOutcome> {
+        self.table.poll_outcome()
+    }
+
+    /// Something the application should hear of.
+    pub fn poll_event(&mut self) -> Option<ConsumerEvent> {
+        self.events.pop_front()
+    }
+
+    /// Share-partitions that wait for something, for messages: assigned but without a leader.
+    pub fn leaderless(&self) -> impl Iterator<Item = TopicIdPartition> + '_ {
+        self.assignment.iter().copied().filter(|tp| !self.leaders.contains_key(tp))
+    }
+
+    fn discard_buffer(&mut self) {
+        for buffered in std::mem::take(&mut self.buffer) {
+            self.table.unreference(buffered.slot);
+        }
+    }
+
+    /// The session with a node is gone: nothing acquired through it can be acknowledged any more.
+    fn lose_session(&mut self, node: i32) {
+        self.table.lose(node, None);
+        self.drop_dead_buffers();
+        let Some(state) = self.nodes.get_mut(&node) else { return };
+        state.session.reset();
+        for group in std::mem::take(&mut state.groups) {
+            self.end(&group.taken, &group.commits, Outcome::LockLost);
+        }
+    }
+
+    fn drop_dead_buffers(&mut self) {
+        let table = &mut self.table;
+        self.buffer.retain(|b| {
+            let live = table.lock_until(b.slot).is_some();
+            if !live {
+                table.unreference(b.slot);
+            }
+            live
+        });
+    }
+
+    /// Ends acknowledgements of a whole request with one outcome.
+    fn end(&mut self, taken: &[Taken], commits: &[u64], outcome: Outcome) {
+        for taken in taken {
+            self.table.finish(taken, outcome, None);
+            self.note_result(commits, taken.tp, outcome);
+        }
+        self.part_done(commits);
+    }
+
+    fn note_result(&mut self, commits: &[u64], tp: TopicIdPartition, outcome: Outcome) {
+        for id in commits {
+            if let Some(commit) = self.commits.get_mut(id) {
+                let slot = commit.results.entry(tp).or_insert(outcome);
+                if *slot == Outcome::Acknowledged {
+                    *slot = outcome;
+                }
+            }
+        }
+    }
+
+    fn part_done(&mut self, commits: &[u64]) {
+        for id in commits {
+            if let Some(commit) = self.commits.get_mut(id) {
+                commit.waiting = commit.waiting.saturating_sub(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
