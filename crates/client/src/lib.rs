@@ -1,9 +1,13 @@
 //! Kafka share-group client: KafkaShareConsumer, TransactionalProducer and exactly-once acknowledgements.
 
+pub mod acknowledgements;
+pub mod admin;
 pub mod config;
 pub mod error;
 pub mod net;
 
+pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};
+pub use admin::Admin;
 pub use config::ClientConfig;
 pub use error::{Error, ErrorKind, Result, Severity};
 pub use kafka_share_messages::ErrorCode;

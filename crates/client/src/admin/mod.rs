@@ -1,0 +1,81 @@
+//! Administration: topics, configs, offsets and share groups.
+
+mod configs;
+mod groups;
+mod offsets;
+mod topics;
+
+pub use configs::{ConfigEntry, ConfigResource};
+pub use groups::{GroupListing, ShareGroupDescription, ShareGroupMember, SharePartitionOffset};
+pub use offsets::{Isolation, OffsetSpec};
+pub use topics::{BrokerDescription, ClusterDescription, NewTopic, PartitionDescription, TopicDescription};
+
+use crate::net::Cluster;
+use crate::{ClientConfig, Error, Result};
+use kafka_share_messages::ErrorCode;
+use kafka_share_wire::Str;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Outcome per name, in the order asked for.
+pub type Outcomes<T> = Vec<(String, Result<T>)>;
+
+/// An administrative client. Cloning shares its connections.
+///
+/// Every call ends within `default.api.timeout.ms`, and tries again what is safe to try again. A call that is dropped
+/// may or may not have taken effect; nothing else depends on it.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    cluster: Arc<Cluster>,
+}
+
+impl Admin {
+    /// Checks the settings. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// Settings that make no sense.
+    pub fn new(config: ClientConfig) -> Result<Self> {
+        Ok(Admin { cluster: Cluster::new(config)? })
+    }
+
+    /// On the connections of another client.
+    #[must_use]
+    pub fn on(cluster: Arc<Cluster>) -> Self {
+        Admin { cluster }
+    }
+
+    /// The connections.
+    #[must_use]
+    pub fn cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.cluster.config().default_api_timeout
+    }
+
+    /// Runs `call` until its result is none that a retry could heal, or `deadline` is near.
+    async fn retrying<T>(&self, deadline: Instant, mut call: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+        let mut attempt = 0;
+        loop {
+            let result = call().await;
+            attempt += 1;
+            match result {
+                Err(error) if error.is_retriable() && self.cluster.pause_before_retry(attempt, deadline).await => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+fn check(code: ErrorCode, what: impl std::fmt::Display, detail: Option<&Str>) -> Result<()> {
+    match code.ok() {
+        Ok(()) => Ok(()),
+        Err(code) => Err(Error::broker(code, what, detail.map(|d| d.as_str()))),
+    }
+}
+
+/// Kafka carries times as signed 32-bit milliseconds.
+fn millis_left(deadline: Instant) -> i32 {
+    i32::try_from(deadline.saturating_duration_since(Instant::now()).as_millis()).unwrap_or(i32::MAX)
+}
