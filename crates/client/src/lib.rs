@@ -3,12 +3,17 @@
 pub mod acknowledgements;
 pub mod admin;
 pub mod config;
+pub mod consumer;
 pub mod error;
 pub mod net;
 
 pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};
 pub use admin::Admin;
 pub use config::ClientConfig;
+pub use consumer::{
+    AcknowledgementMode, Acknowledger, AcquireMode, KafkaShareConsumer, ShareConsumerBuilder, ShareRecord, ShareRecords,
+};
 pub use error::{Error, ErrorKind, Result, Severity};
+pub use kafka_share_core::share_acks::{AckOutcome, Outcome};
 pub use kafka_share_messages::ErrorCode;
 pub use kafka_share_wire::{Str, Uuid};

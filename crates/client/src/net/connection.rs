@@ -131,6 +131,12 @@ impl Connection {
         }
     }
 
+    /// Whether both handles are to the same connection.
+    #[must_use]
+    pub fn same_as(&self, other: &Connection) -> bool {
+        Arc::ptr_eq(&self.next_id, &other.next_id)
+    }
+
     /// Resolves when the connection is over.
     pub async fn closed(&self) {
         let mut status = self.status.clone();

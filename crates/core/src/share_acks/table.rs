@@ -237,17 +237,48 @@ impl AckTable {
         taken
     }
 
-    /// Stages one held record for a transaction, past the pending state.
-    ///
-    /// # Errors
-    /// As [`AckTable::acknowledge`].
-    pub fn stage(&mut self, handle: RecordHandle, ack: AckType, now: Instant) -> Result<(), AckError> {
-        let slot = self.slot(handle.slot).ok_or(AckError::NotHeld)?;
-        let state = slot.states.get(handle.index as usize).copied().ok_or(AckError::NotHeld)?;
-        match phase(state) {
-            _ if slot.stale => Err(AckError::LockLost),
-            PENDING if type_of(state) == ack.code() => Ok(()),
-            _ => self.acknowledge(handle, ack, now),
+    /// Stages held records for a transaction, past the pending state. `None`, and nothing changed, where one of them
+    /// is not held any more or was spoken of before.
+    pub fn stage_held(
+        &mut self,
+        at: SlotRef,
+        indexes: impl Iterator<Item = u32> + Clone,
+        ack: AckType,
+    ) -> Option<Taken> {
+        let slot = self.slot_mut(at).filter(|s| !s.stale)?;
+        if !indexes.clone().all(|i| slot.states.get(i as usize) == Some(&HELD)) {
+            return None;
+        }
+        let mut batches: Vec<AckBatch> = Vec::new();
+        for index in indexes {
+            slot.states[index as usize] = STAGED | ack as u8;
+            let offset = slot.offset(index);
+            match batches.last_mut().filter(|b| b.last + 1 == offset) {
+                Some(batch) => batch.last = offset,
+                None => batches.push(AckBatch { first: offset, last: offset, types: vec![ack.code()] }),
+            }
+        }
+        Some(Taken { slot: at, tp: slot.tp, batches })
+    }
+
+    /// Staged records go back to being held, as if nothing had been said of them.
+    pub fn unstage(&mut self, taken: &[Taken]) {
+        for taken in taken {
+            let Some(slot) = self.slot_mut(taken.slot) else { continue };
+            let stale = slot.stale;
+            let mut given_up = 0;
+            for batch in &taken.batches {
+                for offset in batch.first..=batch.last {
+                    let Some(index) = slot.index_of(offset) else { continue };
+                    let state = &mut slot.states[index as usize];
+                    if phase(*state) == STAGED {
+                        *state = HELD;
+                        given_up += u32::from(stale);
+                    }
+                }
+            }
+            slot.open -= given_up;
+            self.release_slot(taken.slot);
         }
     }
 

@@ -270,6 +270,27 @@ impl ShareConsumer {
         self.table.take_for_transaction()
     }
 
+    /// Stages all records of `chunks` for a transaction. `None`, and nothing changed, where one of them is not held any
+    /// more or was spoken of before.
+    pub fn stage_chunks(&mut self, chunks: &[Chunk], ack: AckType) -> Option<Vec<Taken>> {
+        let mut taken = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            match self.table.stage_held(chunk.slot, chunk.indexes(), ack) {
+                Some(part) => taken.push(part),
+                None => {
+                    self.table.unstage(&taken);
+                    return None;
+                }
+            }
+        }
+        Some(taken)
+    }
+
+    /// Staged records go back to being held, as if nothing had been said of them.
+    pub fn unstage(&mut self, taken: &[Taken]) {
+        self.table.unstage(taken);
+    }
+
     /// The transaction that holds `taken` has ended.
     pub fn finish_transaction(&mut self, taken: &[Taken], outcome: Outcome) {
         for taken in taken {

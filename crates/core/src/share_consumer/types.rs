@@ -123,7 +123,7 @@ impl Chunk {
         &self.delivery.entries[self.start..self.end]
     }
 
-    pub(super) fn indexes(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn indexes(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         self.entries().iter().map(|e| e.index)
     }
 

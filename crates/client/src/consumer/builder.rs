@@ -1,0 +1,277 @@
+//! Settings of a share consumer, typed and under Kafka's property names.
+
+use super::KafkaShareConsumer;
+use super::shared::Shared;
+use crate::config::{check_millis, millis};
+use crate::net::Cluster;
+use crate::{ClientConfig, Error, ErrorKind, Result};
+use kafka_share_core::share_consumer::{ConsumerConfig, ShareConsumer};
+use kafka_share_wire::{Str, Uuid};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// `share.acknowledgement.mode`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AcknowledgementMode {
+    /// Coming back to `poll` (or a commit) accepts what the poll before handed out.
+    #[default]
+    Implicit,
+    /// The application acknowledges records one by one. Records may be outstanding while it polls again.
+    Explicit,
+}
+
+/// `share.acquire.mode` (KIP-1206)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AcquireMode {
+    /// Brokers may acquire whole batches beyond `max.poll.records`; the surplus comes with the next polls.
+    #[default]
+    BatchOptimized,
+    /// Brokers acquire `max.poll.records` at most; needs Kafka 4.2.
+    RecordLimit,
+}
+
+/// Settings that the Java share consumer refuses, and so do we, with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("auto.offset.reset", "set share.auto.offset.reset on the group"),
+    ("enable.auto.commit", "share groups have no offset commits; see share.acknowledgement.mode"),
+    ("group.instance.id", "share groups have no static members"),
+    ("isolation.level", "set share.isolation.level on the group"),
+    ("partition.assignment.strategy", "the broker assigns"),
+    ("interceptor.classes", "share consumers have no interceptors"),
+    ("session.timeout.ms", "set share.session.timeout.ms on the group"),
+    ("heartbeat.interval.ms", "set share.heartbeat.interval.ms on the group"),
+    ("group.protocol", "a share consumer is always of protocol share"),
+    ("group.remote.assignor", "the broker assigns"),
+];
+
+/// Builds a [`KafkaShareConsumer`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct ShareConsumerBuilder {
+    client: ClientConfig,
+    group_id: String,
+    rack: Option<String>,
+    mode: AcknowledgementMode,
+    acquire: AcquireMode,
+    max_poll_records: usize,
+    max_wait: Duration,
+    min_bytes: i32,
+    max_bytes: i32,
+    decompress_limit: usize,
+    cluster: Option<Arc<Cluster>>,
+}
+
+impl ShareConsumerBuilder {
+    pub(super) fn new(bootstrap_servers: &str, group_id: &str) -> Self {
+        ShareConsumerBuilder {
+            client: ClientConfig::new(bootstrap_servers),
+            group_id: group_id.to_owned(),
+            rack: None,
+            mode: AcknowledgementMode::default(),
+            acquire: AcquireMode::default(),
+            max_poll_records: 500,
+            max_wait: Duration::from_millis(500),
+            min_bytes: 1,
+            max_bytes: 52_428_800,
+            decompress_limit: kafka_share_wire::compression::DEFAULT_DECOMPRESSED_LIMIT,
+            cluster: None,
+        }
+    }
+
+    /// From Kafka's property names. Unknown names are passed over with a warning in the log.
+    ///
+    /// # Errors
+    /// Missing `bootstrap.servers` or `group.id`, values out of range, and names that a share consumer refuses.
+    pub fn from_properties<K, V>(properties: impl IntoIterator<Item = (K, V)>) -> Result<Self>
+    where
+        K: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut builder = ShareConsumerBuilder::new("", "");
+        for (name, value) in properties {
+            builder.set(name.as_ref(), value.as_ref())?;
+        }
+        Ok(builder)
+    }
+
+    /// Sets one property by its Kafka name.
+    ///
+    /// # Errors
+    /// As [`from_properties`](Self::from_properties).
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let config = |text: String| Error::new(ErrorKind::Config, text);
+        if let Some((_, reason)) = REFUSED.iter().find(|(n, _)| *n == name) {
+            return Err(config(format!("{name} cannot be set on a share consumer: {reason}")));
+        }
+        let number =
+            || value.trim().parse::<i32>().map_err(|_| config(format!("{name}={value}: a number is expected")));
+        match name {
+            "group.id" => value.clone_into(&mut self.group_id),
+            "client.rack" => self.rack = Some(value.to_owned()).filter(|v| !v.is_empty()),
+            "share.acknowledgement.mode" => {
+                self.mode = match value.trim().to_ascii_lowercase().as_str() {
+                    "implicit" => AcknowledgementMode::Implicit,
+                    "explicit" => AcknowledgementMode::Explicit,
+                    _ => return Err(config(format!("{name}={value}: implicit or explicit is expected"))),
+                }
+            }
+            "share.acquire.mode" => {
+                self.acquire = match value.trim().to_ascii_lowercase().as_str() {
+                    "batch_optimized" => AcquireMode::BatchOptimized,
+                    "record_limit" => AcquireMode::RecordLimit,
+                    _ => return Err(config(format!("{name}={value}: batch_optimized or record_limit is expected"))),
+                }
+            }
+            "max.poll.records" => self.max_poll_records = usize::try_from(number()?).unwrap_or(0),
+            "fetch.max.wait.ms" => self.max_wait = millis(name, value)?,
+            "fetch.min.bytes" => self.min_bytes = number()?,
+            "fetch.max.bytes" => self.max_bytes = number()?,
+            _ if self.client.set(name, value)? => {}
+            _ => tracing::warn!(name, "property is not known to the share consumer and has no effect"),
+        }
+        Ok(())
+    }
+
+    /// Connection settings.
+    pub fn client_config(mut self, change: impl FnOnce(ClientConfig) -> ClientConfig) -> Self {
+        self.client = change(self.client);
+        self
+    }
+
+    /// `client.rack`: where this consumer runs, for rack-aware assignment.
+    pub fn rack(mut self, rack: &str) -> Self {
+        self.rack = Some(rack.to_owned());
+        self
+    }
+
+    /// `share.acknowledgement.mode` (default implicit).
+    pub fn acknowledgement_mode(mut self, mode: AcknowledgementMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// `share.acquire.mode` (default batch-optimised).
+    pub fn acquire_mode(mut self, mode: AcquireMode) -> Self {
+        self.acquire = mode;
+        self
+    }
+
+    /// `max.poll.records` (default 500, 1 to 2^31-1): most records that one poll returns.
+    pub fn max_poll_records(mut self, records: usize) -> Self {
+        self.max_poll_records = records;
+        self
+    }
+
+    /// `fetch.max.wait.ms` (default 500): how long a broker holds a fetch that has nothing to bring. Also the longest
+    /// time that a commit waits behind such a fetch.
+    pub fn fetch_max_wait(mut self, time: Duration) -> Self {
+        self.max_wait = time;
+        self
+    }
+
+    /// `fetch.max.bytes` (default 50 MiB).
+    pub fn fetch_max_bytes(mut self, bytes: i32) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Shares connections and metadata with other clients of the same cluster.
+    pub fn cluster(mut self, cluster: Arc<Cluster>) -> Self {
+        self.cluster = Some(cluster);
+        self
+    }
+
+    fn validate(&self) -> Result<()> {
+        let config = |text: &str| Err(Error::new(ErrorKind::Config, text));
+        if self.group_id.is_empty() {
+            return config("group.id is empty");
+        }
+        if self.max_poll_records == 0 || i32::try_from(self.max_poll_records).is_err() {
+            return config("max.poll.records must be 1 to 2147483647");
+        }
+        if self.min_bytes < 0 || self.max_bytes < 0 {
+            return config("fetch.min.bytes and fetch.max.bytes must not be negative");
+        }
+        check_millis("fetch.max.wait.ms", self.max_wait)?;
+        if self.max_wait >= self.client.request_timeout {
+            return config("fetch.max.wait.ms must be less than request.timeout.ms");
+        }
+        Ok(())
+    }
+
+    /// Builds the consumer and starts its task. Nothing is sent before it subscribes.
+    ///
+    /// # Errors
+    /// Settings that make no sense; no tokio runtime.
+    pub fn build(self) -> Result<KafkaShareConsumer> {
+        self.validate()?;
+        let cluster = match self.cluster {
+            Some(cluster) => cluster,
+            None => Cluster::new(self.client)?,
+        };
+        let config = ConsumerConfig {
+            group_id: Str::from(self.group_id),
+            member_id: Str::from(new_member_id()),
+            rack: self.rack.map(Str::from),
+            implicit: self.mode == AcknowledgementMode::Implicit,
+            max_poll_records: self.max_poll_records,
+            max_wait: self.max_wait,
+            min_bytes: self.min_bytes,
+            max_bytes: self.max_bytes,
+            record_limit: self.acquire == AcquireMode::RecordLimit,
+            backoff: cluster.config().retry_backoff,
+            max_ack_age: Duration::from_secs(5),
+            max_acks_pending: 10_000,
+            api_timeout: cluster.config().default_api_timeout,
+            metadata_max_age: cluster.config().metadata_max_age,
+        };
+        let machine = ShareConsumer::new(config, Instant::now());
+        KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, self.mode, self.decompress_limit)))
+    }
+}
+
+/// A random id in the form of Kafka's own.
+fn new_member_id() -> String {
+    let random = |n: u64| RandomState::new().hash_one((n, Instant::now(), std::process::id()));
+    Uuid::from_halves(random(1), random(2)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_names_say_why() {
+        for (name, reason) in REFUSED {
+            let error = ShareConsumerBuilder::from_properties([(*name, "x")]).unwrap_err();
+            assert!(error.to_string().contains(name) && error.to_string().contains(reason));
+        }
+    }
+
+    #[test]
+    fn bad_values_are_refused_by_name() {
+        for (name, value) in [
+            ("max.poll.records", "0"),
+            ("max.poll.records", "-1"),
+            ("max.poll.records", "many"),
+            ("fetch.max.wait.ms", "99999999999"),
+            ("fetch.max.wait.ms", "30000"),
+            ("fetch.min.bytes", "-1"),
+            ("share.acknowledgement.mode", "maybe"),
+            ("share.acquire.mode", "all"),
+            ("group.id", ""),
+        ] {
+            let properties = [("bootstrap.servers", "h:1"), ("group.id", "g"), (name, value)];
+            let result = ShareConsumerBuilder::from_properties(properties).and_then(|b| b.validate().map(|()| b));
+            let text = result.expect_err(name).to_string();
+            assert!(text.contains(name), "{text}");
+        }
+    }
+
+    #[test]
+    fn building_outside_a_runtime_is_an_error() {
+        let error = KafkaShareConsumer::builder("h:1", "g").build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidState);
+    }
+}

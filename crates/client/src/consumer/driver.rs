@@ -1,0 +1,213 @@
+//! The task behind a share consumer: carries the machine's requests to brokers and their answers back.
+
+use super::shared::Shared;
+use crate::net::{Connection, CoordinatorKind, Purpose};
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::share_consumer::{Action, FetchAnswer, RequestFailure, TopicLeaders, decode_fetch};
+use kafka_share_messages::{
+    ShareAcknowledgeRequest, ShareAcknowledgeResponse, ShareFetchRequest, ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+};
+use kafka_share_wire::Str;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// How long a consumer that was dropped or closed goes on saying goodbye.
+const GOODBYE: Duration = Duration::from_secs(30);
+
+enum Done {
+    Heartbeat(u64, Result<ShareGroupHeartbeatResponse>),
+    Fetch(i32, u64, Result<FetchAnswer>),
+    Acknowledge(i32, u64, Result<ShareAcknowledgeResponse>),
+    Metadata(Result<Vec<TopicLeaders>>),
+    Disconnected(i32, Connection),
+}
+
+/// Tells everybody who waits when the task ends, however it ends.
+struct StopGuard(Arc<Shared>);
+
+impl Drop for StopGuard {
+    fn drop(&mut self) {
+        self.0.stopped.store(true, Ordering::Release);
+        self.0.wake_app();
+    }
+}
+
+pub(super) async fn run(shared: Arc<Shared>) {
+    let _guard = StopGuard(Arc::clone(&shared));
+    let mut driver = Driver { shared: Arc::clone(&shared), tasks: JoinSet::new(), connections: HashMap::new() };
+    let mut goodbye = None;
+    loop {
+        let deadline = driver.carry_actions();
+        shared.wake_app();
+        if shared.with(|m, _| m.is_closed()) {
+            return;
+        }
+        if shared.is_closing() {
+            let until = *goodbye.get_or_insert_with(|| Instant::now() + GOODBYE);
+            if Instant::now() >= until {
+                return;
+            }
+        }
+        let deadline = deadline.into_iter().chain(goodbye).min();
+        tokio::select! {
+            () = shared.driver_woken() => {}
+            Some(done) = driver.tasks.join_next() => driver.handle_done(done),
+            () = sleep_until(deadline) => {}
+        }
+        while let Some(done) = driver.tasks.try_join_next() {
+            driver.handle_done(done);
+        }
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Driver {
+    shared: Arc<Shared>,
+    tasks: JoinSet<Done>,
+    /// The connection that the session with a node lives on.
+    connections: HashMap<i32, Connection>,
+}
+
+impl Driver {
+    /// Starts what the machine asks for; answers when it wants to be asked again.
+    fn carry_actions(&mut self) -> Option<Instant> {
+        let (actions, deadline) = self.shared.with(|m, now| {
+            m.handle_timeout(now);
+            let actions: Vec<Action> = std::iter::from_fn(|| m.poll_action(now)).collect();
+            (actions, m.next_deadline())
+        });
+        for action in actions {
+            self.start(action);
+        }
+        deadline
+    }
+
+    fn start(&mut self, action: Action) {
+        let shared = Arc::clone(&self.shared);
+        match action {
+            Action::Heartbeat(token, request) => {
+                self.tasks.spawn(async move { Done::Heartbeat(token, heartbeat(&shared, &request).await) });
+            }
+            Action::RefreshMetadata(topics) => {
+                self.tasks.spawn(async move { Done::Metadata(metadata(&shared, &topics).await) });
+            }
+            Action::Fetch(node, token, request) => match self.session_connection(node) {
+                Ok(connection) => {
+                    self.tasks
+                        .spawn(async move { Done::Fetch(node, token, fetch(&shared, &connection, &request).await) });
+                }
+                Err(error) => self.handle(Done::Fetch(node, token, Err(error))),
+            },
+            Action::Acknowledge(node, token, request) => match self.session_connection(node) {
+                Ok(connection) => {
+                    self.tasks.spawn(async move {
+                        Done::Acknowledge(node, token, acknowledge(&shared, &connection, &request).await)
+                    });
+                }
+                Err(error) => self.handle(Done::Acknowledge(node, token, Err(error))),
+            },
+        }
+    }
+
+    /// The connection for a node's session; its end is watched, because the session ends with it.
+    fn session_connection(&mut self, node: i32) -> Result<Connection> {
+        let connection = self.shared.cluster.connection(node, Purpose::Fetch)?;
+        if self.connections.get(&node).is_none_or(|old| !old.same_as(&connection)) {
+            self.connections.insert(node, connection.clone());
+            let watched = connection.clone();
+            self.tasks.spawn(async move {
+                watched.closed().await;
+                Done::Disconnected(node, watched)
+            });
+        }
+        Ok(connection)
+    }
+
+    fn handle_done(&mut self, done: std::result::Result<Done, tokio::task::JoinError>) {
+        match done {
+            Ok(done) => self.handle(done),
+            // Requests do not panic and are not aborted; if one did, its deadline in the machine is the connection's.
+            Err(error) => tracing::error!(%error, "a request task of the share consumer failed"),
+        }
+    }
+
+    fn handle(&mut self, done: Done) {
+        match done {
+            Done::Heartbeat(token, answer) => self.shared.with(|m, now| match &answer {
+                Ok(response) => m.handle_heartbeat(now, token, Ok(response)),
+                Err(error) => m.handle_heartbeat(now, token, Err(failure(error))),
+            }),
+            Done::Fetch(node, token, answer) => {
+                self.shared.with(|m, now| m.handle_fetch(now, node, token, answer.map_err(|e| failure(&e))));
+            }
+            Done::Acknowledge(node, token, answer) => {
+                self.shared.with(|m, now| m.handle_acknowledge(now, node, token, answer.map_err(|e| failure(&e))));
+            }
+            Done::Metadata(Ok(topics)) => self.shared.with(|m, now| m.handle_metadata(now, &topics)),
+            Done::Metadata(Err(error)) => {
+                tracing::debug!(%error, "metadata of the subscribed topics is not available");
+                self.shared.with(|m, now| m.handle_metadata_failure(now));
+            }
+            Done::Disconnected(node, connection) => {
+                if self.connections.get(&node).is_some_and(|c| c.same_as(&connection)) {
+                    self.connections.remove(&node);
+                    self.shared.with(|m, now| m.handle_disconnected(now, node));
+                }
+            }
+        }
+    }
+}
+
+fn failure(error: &Error) -> RequestFailure {
+    RequestFailure {
+        maybe_done: error.maybe_done(),
+        fatal: matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput),
+        text: error.to_string(),
+    }
+}
+
+async fn heartbeat(shared: &Shared, request: &ShareGroupHeartbeatRequest) -> Result<ShareGroupHeartbeatResponse> {
+    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    let group = request.group_id.to_string();
+    shared.cluster.call_coordinator(CoordinatorKind::Group, &group, request, deadline, |r| r.error_code).await
+}
+
+async fn metadata(shared: &Shared, topics: &[Str]) -> Result<Vec<TopicLeaders>> {
+    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    shared.cluster.refresh_topics(topics, deadline).await?;
+    let known = topics.iter().filter_map(|name| shared.cluster.cached_topic(name));
+    Ok(known.map(|t| TopicLeaders { id: t.id, name: t.name.clone(), leaders: t.leaders.clone() }).collect())
+}
+
+async fn fetch(shared: &Shared, connection: &Connection, request: &ShareFetchRequest) -> Result<FetchAnswer> {
+    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    let versions = connection.ready(deadline).await?;
+    if request.share_acquire_mode != 0 && versions.pick::<ShareFetchRequest>().is_ok_and(|v| v < 2) {
+        let text = "share.acquire.mode=record_limit is not supported by this cluster: it needs ShareFetch version 2 (Kafka 4.2)";
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
+    if let Ok(version) = versions.pick::<ShareAcknowledgeRequest>() {
+        shared.ack_version.store(version, Ordering::Relaxed);
+    }
+    let response = connection.call(request, deadline).await?;
+    Ok(decode_fetch(response, shared.decompress_limit))
+}
+
+async fn acknowledge(
+    shared: &Shared,
+    connection: &Connection,
+    request: &ShareAcknowledgeRequest,
+) -> Result<ShareAcknowledgeResponse> {
+    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    connection.call(request, deadline).await
+}

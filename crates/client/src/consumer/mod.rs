@@ -1,0 +1,232 @@
+//! `KafkaShareConsumer`: records of a share group, one by one to any member, acknowledged record by record (KIP-932).
+
+mod acknowledger;
+mod builder;
+mod driver;
+mod records;
+mod shared;
+mod staged;
+
+pub use acknowledger::Acknowledger;
+pub use builder::{AcknowledgementMode, AcquireMode, ShareConsumerBuilder};
+pub use records::{RecordId, ShareRecord, ShareRecordIter, ShareRecords};
+
+use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata};
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::share_acks::{AckOutcome, AckType, Outcome};
+use kafka_share_wire::Str;
+use shared::Shared;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Result of a commit: how the acknowledgements of each topic and partition ended.
+pub type CommitOutcomes = BTreeMap<(String, i32), Outcome>;
+
+/// A member of a share group.
+///
+/// A task in the background keeps the membership, fetches while a [`poll`](Self::poll) waits, and sends
+/// acknowledgements. It needs a tokio runtime, and ends with the consumer.
+///
+/// ```no_run
+/// # async fn example() -> kafka_share::Result<()> {
+/// use kafka_share::{AcknowledgementMode, KafkaShareConsumer};
+/// use std::time::Duration;
+///
+/// let consumer = KafkaShareConsumer::builder("127.0.0.1:9092", "orders-group")
+///     .acknowledgement_mode(AcknowledgementMode::Explicit)
+///     .build()?;
+/// consumer.subscribe(["orders"])?;
+/// let records = consumer.poll(Duration::from_secs(1)).await?;
+/// for record in &records {
+///     println!("{} {:?}", record.offset(), record.value());
+///     consumer.acknowledge(&record)?;
+/// }
+/// consumer.commit_sync(Duration::from_secs(10)).await?;
+/// consumer.close(Duration::from_secs(10)).await
+/// # }
+/// ```
+///
+/// Dropping the consumer without [`close`](Self::close) leaves the group in the background, as far as the runtime
+/// still runs; records that were not acknowledged are delivered again, at the latest when their lock ends.
+#[derive(Debug)]
+pub struct KafkaShareConsumer {
+    shared: Arc<Shared>,
+}
+
+impl KafkaShareConsumer {
+    /// Settings of a consumer of `group_id` on the cluster at `bootstrap_servers`.
+    pub fn builder(bootstrap_servers: &str, group_id: &str) -> ShareConsumerBuilder {
+        ShareConsumerBuilder::new(bootstrap_servers, group_id)
+    }
+
+    /// Subscribes to topics, in place of those before. A topic that does not exist yet is waited for.
+    ///
+    /// # Errors
+    /// Empty names, or a closed consumer.
+    pub fn subscribe<I>(&self, topics: I) -> Result<()>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let topics: Vec<Str> = topics.into_iter().map(|t| Str::from(t.as_ref())).collect();
+        if topics.iter().any(|t| t.is_empty()) {
+            return Err(Error::new(ErrorKind::InvalidInput, "a topic name to subscribe to is empty"));
+        }
+        self.shared.check_open()?;
+        self.shared.with(|m, now| m.subscribe(now, topics));
+        self.shared.wake_driver();
+        Ok(())
+    }
+
+    /// Ends the subscription: leaves the group and frees records that were fetched but not delivered, at once.
+    pub fn unsubscribe(&self) {
+        self.shared.with(|m, now| m.subscribe(now, Vec::new()));
+        self.shared.wake_driver();
+    }
+
+    /// Topics subscribed to.
+    #[must_use]
+    pub fn subscription(&self) -> Vec<String> {
+        self.shared.with(|m, _| m.subscription().iter().map(ToString::to_string).collect())
+    }
+
+    /// Waits for records, `max.poll.records` at most, and hands them out; empty when `timeout` passes first.
+    ///
+    /// In implicit mode, coming back here accepts all records that the poll before handed out.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: records are taken out of the consumer at the moment they are returned. A fetch that is under
+    /// way goes on, and its records come with the next poll (their locks run meanwhile).
+    ///
+    /// # Errors
+    /// What no retry heals: missing rights, unsupported brokers, a closed consumer; a [`wakeup`](Self::wakeup).
+    pub async fn poll(&self, timeout: Duration) -> Result<ShareRecords> {
+        self.shared.poll(timeout).await
+    }
+
+    /// Ends a [`poll`](Self::poll) that waits now, or the next one, with an error of kind
+    /// [`Wakeup`](ErrorKind::Wakeup). No other call is affected.
+    pub fn wakeup(&self) {
+        self.shared.wakeup();
+    }
+
+    /// Accepts a record.
+    ///
+    /// # Errors
+    /// In implicit mode; a record that was acknowledged before, or whose lock is lost.
+    pub fn acknowledge(&self, record: &ShareRecord<'_>) -> Result<()> {
+        self.acknowledge_with(record, AckType::Accept)
+    }
+
+    /// Acknowledges a record with a type.
+    ///
+    /// # Errors
+    /// As [`acknowledge`](Self::acknowledge); RENEW on a broker that cannot renew (before Kafka 4.2).
+    pub fn acknowledge_with(&self, record: &ShareRecord<'_>, ack: AckType) -> Result<()> {
+        self.shared.acknowledge(record.id(), ack)
+    }
+
+    /// Acknowledges a record by topic, partition and offset.
+    ///
+    /// # Errors
+    /// As [`acknowledge_with`](Self::acknowledge_with), and offsets that this consumer does not hold.
+    pub fn acknowledge_offset(&self, topic: &str, partition: i32, offset: i64, ack: AckType) -> Result<()> {
+        self.shared.acknowledge_offset(topic, partition, offset, ack)
+    }
+
+    /// Acknowledges all records of a poll that nothing was said of yet; answers how many.
+    ///
+    /// # Errors
+    /// In implicit mode.
+    pub fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
+        self.shared.acknowledge_all(records, ack)
+    }
+
+    /// A handle for worker tasks to acknowledge records with.
+    #[must_use]
+    pub fn acknowledger(&self) -> Acknowledger {
+        Acknowledger::new(Arc::clone(&self.shared))
+    }
+
+    /// Sends all acknowledgements given so far and waits for their outcome. In implicit mode that accepts what the
+    /// last poll handed out. Acknowledgements given by other tasks during the call do not prolong it.
+    ///
+    /// # Cancel safety
+    /// The acknowledgements are sent all the same; only their result goes to [`poll_outcomes`](Self::poll_outcomes)
+    /// alone.
+    ///
+    /// # Errors
+    /// Where `timeout` passes first (they are still sent, once each), and errors as of [`poll`](Self::poll).
+    pub async fn commit_sync(&self, timeout: Duration) -> Result<CommitOutcomes> {
+        self.shared.commit_sync(timeout).await
+    }
+
+    /// Sends all acknowledgements given so far without waiting; see [`poll_outcomes`](Self::poll_outcomes).
+    ///
+    /// # Errors
+    /// A closed consumer.
+    pub fn commit_async(&self) -> Result<()> {
+        self.shared.commit_async()
+    }
+
+    /// Outcomes of acknowledgements since the last call, oldest first. The newest 65,536 are kept.
+    #[must_use]
+    pub fn poll_outcomes(&self) -> Vec<AckOutcome> {
+        self.shared.take_outcomes()
+    }
+
+    /// Group, member and epoch, for acknowledgements in a transaction.
+    ///
+    /// # Errors
+    /// Where the consumer is not a member at the moment.
+    pub fn share_group_metadata(&self) -> Result<ShareGroupMetadata> {
+        self.shared.group_metadata()
+    }
+
+    /// Length of the acquisition lock, as the broker last told it; `None` before the first fetch.
+    #[must_use]
+    pub fn acquisition_lock_timeout(&self) -> Option<Duration> {
+        self.shared.with(|m, _| m.lock_timeout())
+    }
+
+    /// Takes the ACCEPT and REJECT acknowledgements that were given and not sent, for
+    /// `send_share_acks_to_transaction`. They leave the ordinary path.
+    ///
+    /// # Errors
+    /// In implicit mode (use [`ShareAcknowledgements::from_records`] there).
+    pub fn acknowledgements_for_transaction(&self) -> Result<ShareAcknowledgements> {
+        staged::take_pending(&self.shared)
+    }
+
+    /// Sends the last acknowledgements, closes every share session and leaves the group. Implicit mode accepts nothing
+    /// that the application has not come back for.
+    ///
+    /// # Cancel safety
+    /// Closing goes on in the background.
+    ///
+    /// # Errors
+    /// Where `timeout` passes before the brokers have answered; sessions then end by themselves.
+    pub async fn close(&self, timeout: Duration) -> Result<()> {
+        self.shared.close(timeout).await
+    }
+
+    pub(crate) fn start(shared: Arc<Shared>) -> Result<Self> {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return Err(Error::new(ErrorKind::InvalidState, "a share consumer must be built inside a tokio runtime"));
+        };
+        runtime.spawn(driver::run(Arc::clone(&shared)));
+        Ok(KafkaShareConsumer { shared })
+    }
+}
+
+impl Drop for KafkaShareConsumer {
+    fn drop(&mut self) {
+        self.shared.abandon();
+    }
+}
+
+pub(crate) fn deadline_in(timeout: Duration) -> Instant {
+    // A timeout of years is as good as none and must not overflow the clock.
+    Instant::now() + timeout.min(Duration::from_secs(365 * 86_400))
+}

@@ -1,0 +1,180 @@
+//! What a poll hands out: records that borrow the fetched frames.
+
+use super::shared::Shared;
+use kafka_share_core::share_acks::RecordHandle;
+use kafka_share_core::share_consumer::Chunk;
+use kafka_share_wire::records::{Headers, Record, TimestampType};
+use kafka_share_wire::{Str, Uuid};
+use std::sync::Arc;
+
+/// Names a delivered record, to acknowledge it by; small, `Copy`, and free of borrows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RecordId(pub(super) RecordHandle);
+
+/// Records of one poll. They keep the frames they came in alive.
+#[derive(Debug)]
+pub struct ShareRecords {
+    shared: Arc<Shared>,
+    chunks: Vec<Chunk>,
+    /// Topic names, one per chunk.
+    names: Vec<Str>,
+}
+
+impl ShareRecords {
+    pub(super) fn new(shared: Arc<Shared>, chunks: Vec<Chunk>, names: Vec<Str>) -> Self {
+        ShareRecords { shared, chunks, names }
+    }
+
+    pub(super) fn empty(shared: Arc<Shared>) -> Self {
+        Self::new(shared, Vec::new(), Vec::new())
+    }
+
+    pub(super) fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|c| c.entries().len()).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The records, partition by partition, in offset order.
+    #[must_use]
+    pub fn iter(&self) -> ShareRecordIter<'_> {
+        ShareRecordIter { records: self, chunk: 0, entry: 0 }
+    }
+}
+
+impl<'a> IntoIterator for &'a ShareRecords {
+    type Item = ShareRecord<'a>;
+    type IntoIter = ShareRecordIter<'a>;
+
+    fn into_iter(self) -> ShareRecordIter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterator over the records of a poll.
+#[derive(Debug, Clone)]
+pub struct ShareRecordIter<'a> {
+    records: &'a ShareRecords,
+    chunk: usize,
+    entry: usize,
+}
+
+impl<'a> Iterator for ShareRecordIter<'a> {
+    type Item = ShareRecord<'a>;
+
+    fn next(&mut self) -> Option<ShareRecord<'a>> {
+        loop {
+            let chunk = self.records.chunks.get(self.chunk)?;
+            let Some(entry) = chunk.entries().get(self.entry) else {
+                self.chunk += 1;
+                self.entry = 0;
+                continue;
+            };
+            self.entry += 1;
+            let Some(record) = chunk.record(entry) else { continue };
+            return Some(ShareRecord {
+                topic: self.records.names.get(self.chunk).map_or("", |n| n.as_str()),
+                topic_id: chunk.tp().topic_id,
+                partition: chunk.tp().partition,
+                timestamp_type: chunk.delivery.batches[entry.batch as usize].timestamp_type(),
+                delivery_count: entry.delivery_count,
+                id: RecordId(chunk.handle(entry)),
+                record,
+            });
+        }
+    }
+}
+
+/// A delivered record, borrowing the frame it came in.
+#[derive(Debug, Clone, Copy)]
+pub struct ShareRecord<'a> {
+    topic: &'a str,
+    topic_id: Uuid,
+    partition: i32,
+    timestamp_type: TimestampType,
+    delivery_count: i16,
+    id: RecordId,
+    record: Record<'a>,
+}
+
+impl<'a> ShareRecord<'a> {
+    /// Topic.
+    #[must_use]
+    pub fn topic(&self) -> &'a str {
+        self.topic
+    }
+
+    /// Id of the topic.
+    #[must_use]
+    pub fn topic_id(&self) -> Uuid {
+        self.topic_id
+    }
+
+    /// Partition, from 0.
+    #[must_use]
+    pub fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// Offset in the partition.
+    #[must_use]
+    pub fn offset(&self) -> i64 {
+        self.record.offset
+    }
+
+    /// Milliseconds since 1970.
+    #[must_use]
+    pub fn timestamp(&self) -> i64 {
+        self.record.timestamp
+    }
+
+    /// Who set the timestamp.
+    #[must_use]
+    pub fn timestamp_type(&self) -> TimestampType {
+        self.timestamp_type
+    }
+
+    /// Key; null and empty are different.
+    #[must_use]
+    pub fn key(&self) -> Option<&'a [u8]> {
+        self.record.key
+    }
+
+    /// Value; null and empty are different.
+    #[must_use]
+    pub fn value(&self) -> Option<&'a [u8]> {
+        self.record.value
+    }
+
+    /// Headers in order, duplicates and nulls kept.
+    #[must_use]
+    pub fn headers(&self) -> Headers<'a> {
+        self.record.headers
+    }
+
+    /// How often the record has been handed out, this time included.
+    #[must_use]
+    pub fn delivery_count(&self) -> i16 {
+        self.delivery_count
+    }
+
+    /// Name of this delivery, to acknowledge it by later or from another task.
+    #[must_use]
+    pub fn id(&self) -> RecordId {
+        self.id
+    }
+}

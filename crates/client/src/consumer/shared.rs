@@ -1,0 +1,371 @@
+//! What a share consumer's handles and its driver share: the machine behind a mutex, and two bells.
+
+use super::CommitOutcomes;
+use super::builder::AcknowledgementMode;
+use super::deadline_in;
+use super::records::{RecordId, ShareRecords};
+use crate::acknowledgements::ShareGroupMetadata;
+use crate::net::Cluster;
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::metadata::TopicIdPartition;
+use kafka_share_core::share_acks::{AckError, AckOutcome, AckType, Outcome};
+use kafka_share_core::share_consumer::{CommitResult, ConsumerEvent, ShareConsumer};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicI16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Outcomes kept for the application.
+const MAX_OUTCOMES: usize = 65_536;
+/// Errors kept for the next poll.
+const MAX_ERRORS: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) mode: AcknowledgementMode,
+    pub(super) decompress_limit: usize,
+    machine: Mutex<ShareConsumer>,
+    /// Rung when the driver has something to do.
+    driver: Notify,
+    /// Rung when the application may have something to hear.
+    app: Notify,
+    inbox: Mutex<Inbox>,
+    polling: AtomicBool,
+    wakeup: AtomicBool,
+    /// The driver is gone.
+    pub(super) stopped: AtomicBool,
+    closing: AtomicBool,
+    /// Version of ShareAcknowledge that the brokers speak; 0 until one was asked.
+    pub(super) ack_version: AtomicI16,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    errors: VecDeque<Error>,
+    outcomes: VecDeque<AckOutcome>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        cluster: Arc<Cluster>,
+        machine: ShareConsumer,
+        mode: AcknowledgementMode,
+        decompress_limit: usize,
+    ) -> Self {
+        Shared {
+            cluster,
+            mode,
+            decompress_limit,
+            machine: Mutex::new(machine),
+            driver: Notify::new(),
+            app: Notify::new(),
+            inbox: Mutex::new(Inbox::default()),
+            polling: AtomicBool::new(false),
+            wakeup: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            ack_version: AtomicI16::new(0),
+        }
+    }
+
+    /// Runs `f` on the machine, for a moment.
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut ShareConsumer, Instant) -> T) -> T {
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = f(&mut machine, Instant::now());
+        self.collect(&mut machine);
+        result
+    }
+
+    /// Moves what the machine has to say to where the application finds it.
+    fn collect(&self, machine: &mut ShareConsumer) {
+        let mut inbox = None;
+        while let Some(event) = machine.poll_event() {
+            let error = match event {
+                ConsumerEvent::Error(code, text) => Error::broker(code, text, None),
+                ConsumerEvent::Failed(text) => Error::new(ErrorKind::Unsupported, text),
+                ConsumerEvent::LeaderHint(tp, leader, nodes) => {
+                    self.cluster.hint_leader(tp, leader, nodes);
+                    continue;
+                }
+                ConsumerEvent::Corrupt(tp, batch) => {
+                    tracing::error!(
+                        topic_id = %tp.topic_id, partition = tp.partition, first_offset = batch.first_offset,
+                        last_offset = batch.last_offset, error = %batch.error, "corrupt record batch rejected"
+                    );
+                    continue;
+                }
+                other => {
+                    tracing::warn!(event = ?other, "share group membership was lost; joining again");
+                    continue;
+                }
+            };
+            let inbox: &mut MutexGuard<'_, Inbox> = inbox.get_or_insert_with(|| self.inbox());
+            if inbox.errors.len() < MAX_ERRORS {
+                inbox.errors.push_back(error);
+            }
+        }
+        while let Some(outcome) = machine.poll_outcome() {
+            let inbox: &mut MutexGuard<'_, Inbox> = inbox.get_or_insert_with(|| self.inbox());
+            if inbox.outcomes.len() >= MAX_OUTCOMES {
+                inbox.outcomes.pop_front();
+            }
+            inbox.outcomes.push_back(outcome);
+        }
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wake_driver(&self) {
+        self.driver.notify_one();
+    }
+
+    pub(super) fn wake_app(&self) {
+        self.app.notify_waiters();
+    }
+
+    pub(super) async fn driver_woken(&self) {
+        self.driver.notified().await;
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, "the share consumer has stopped"));
+        }
+        if self.is_closing() {
+            return Err(Error::new(ErrorKind::Closed, "the share consumer is closed"));
+        }
+        Ok(())
+    }
+
+    /// Waits until `check` answers, is asked again at every ring, and gives up at `deadline`.
+    async fn wait<T>(&self, deadline: Instant, mut check: impl FnMut() -> Option<T>) -> Option<T> {
+        let sleep = tokio::time::sleep_until(deadline.into());
+        tokio::pin!(sleep);
+        loop {
+            let rung = self.app.notified();
+            tokio::pin!(rung);
+            // From here on no ring is missed, so the check must come after.
+            rung.as_mut().enable();
+            if let Some(answer) = check() {
+                return Some(answer);
+            }
+            tokio::select! {
+                () = rung => {}
+                () = &mut sleep => return check(),
+            }
+        }
+    }
+
+    pub(super) async fn poll(self: &Arc<Self>, timeout: Duration) -> Result<ShareRecords> {
+        if self.polling.swap(true, Ordering::AcqRel) {
+            return Err(Error::new(ErrorKind::InvalidState, "another task polls this share consumer"));
+        }
+        let _guard = PollGuard(self);
+        self.check_open()?;
+        self.with(|m, now| m.accept_delivered(now));
+        let deadline = deadline_in(timeout);
+        let answer = self.wait(deadline, || self.poll_now()).await;
+        match answer {
+            Some(Ok(records)) => Ok(records),
+            Some(Err(error)) => Err(error),
+            None => Ok(ShareRecords::empty(Arc::clone(self))),
+        }
+    }
+
+    fn poll_now(self: &Arc<Self>) -> Option<Result<ShareRecords>> {
+        if self.wakeup.swap(false, Ordering::AcqRel) {
+            return Some(Err(Error::new(ErrorKind::Wakeup, "poll was ended by wakeup()")));
+        }
+        if let Some(error) = self.inbox().errors.pop_front() {
+            return Some(Err(error));
+        }
+        if let Err(error) = self.check_open() {
+            return Some(Err(error));
+        }
+        let (chunks, names) = self.with(|m, now| {
+            let chunks = m.take_records(now);
+            let names: Vec<_> =
+                chunks.iter().map(|c| m.topic_name(c.tp().topic_id).cloned().unwrap_or_default()).collect();
+            (chunks, names)
+        });
+        if chunks.is_empty() {
+            self.wake_driver();
+            return None;
+        }
+        Some(Ok(ShareRecords::new(Arc::clone(self), chunks, names)))
+    }
+
+    pub(super) fn wakeup(&self) {
+        self.wakeup.store(true, Ordering::Release);
+        self.wake_app();
+    }
+
+    fn check_explicit(&self) -> Result<()> {
+        if self.mode == AcknowledgementMode::Implicit {
+            let text = "share.acknowledgement.mode is implicit: records are accepted by the next poll; set it to explicit to acknowledge one by one";
+            return Err(Error::new(ErrorKind::InvalidState, text));
+        }
+        Ok(())
+    }
+
+    fn check_renew(&self, ack: AckType) -> Result<()> {
+        if ack == AckType::Renew && self.ack_version.load(Ordering::Relaxed) == 1 {
+            let text = "RENEW is not supported by this cluster: it needs ShareAcknowledge version 2 (Kafka 4.2)";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        Ok(())
+    }
+
+    pub(super) fn acknowledge(&self, id: RecordId, ack: AckType) -> Result<()> {
+        self.check_explicit()?;
+        self.check_renew(ack)?;
+        self.with(|m, now| m.acknowledge(now, id.0, ack)).map_err(ack_error)
+    }
+
+    pub(super) fn acknowledge_offset(&self, topic: &str, partition: i32, offset: i64, ack: AckType) -> Result<()> {
+        self.check_explicit()?;
+        self.check_renew(ack)?;
+        let known = self.cluster.cached_topic(topic);
+        let Some(topic_id) = known.map(|t| t.id) else {
+            return Err(ack_error(AckError::NotHeld).context(format!("{topic}-{partition}@{offset}")));
+        };
+        let tp = TopicIdPartition { topic_id, partition };
+        let result = self.with(|m, now| m.acknowledge_offset(now, tp, offset, ack));
+        result.map_err(|e| ack_error(e).context(format!("{topic}-{partition}@{offset}")))
+    }
+
+    pub(super) fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
+        self.check_explicit()?;
+        self.check_renew(ack)?;
+        Ok(self.with(|m, now| records.chunks().iter().map(|c| m.acknowledge_chunk(now, c, ack)).sum()))
+    }
+
+    pub(super) async fn commit_sync(self: &Arc<Self>, timeout: Duration) -> Result<CommitOutcomes> {
+        self.check_open()?;
+        let deadline = deadline_in(timeout);
+        let id = self.with(|m, now| {
+            m.accept_delivered(now);
+            m.commit(now, deadline)
+        });
+        self.wake_driver();
+        let guard = CommitGuard { shared: self, id };
+        let result = self
+            .wait(deadline, || {
+                let done = self.with(|m, _| m.poll_commit(id)).map(Ok);
+                done.or_else(|| self.stopped.load(Ordering::Acquire).then(|| Err(self.closed_error())))
+            })
+            .await;
+        drop(guard);
+        match result {
+            Some(Ok(result)) => Ok(self.name_outcomes(result)),
+            Some(Err(error)) => Err(error),
+            None => Err(Error::new(
+                ErrorKind::Timeout,
+                "acknowledgements were not confirmed within the time limit; they are still being sent",
+            )),
+        }
+    }
+
+    fn closed_error(&self) -> Error {
+        Error::new(ErrorKind::Closed, "the share consumer has stopped")
+    }
+
+    fn name_outcomes(&self, result: CommitResult) -> CommitOutcomes {
+        let name = |tp: TopicIdPartition| {
+            let name = self.with(|m, _| m.topic_name(tp.topic_id).map(ToString::to_string));
+            name.unwrap_or_else(|| tp.topic_id.to_string())
+        };
+        result
+            .into_iter()
+            .map(|(tp, outcome): (TopicIdPartition, Outcome)| ((name(tp), tp.partition), outcome))
+            .collect()
+    }
+
+    pub(super) fn commit_async(&self) -> Result<()> {
+        self.check_open()?;
+        self.with(|m, now| {
+            m.accept_delivered(now);
+            let id = m.commit(now, now + self.cluster.config().default_api_timeout);
+            m.forget_commit(id);
+        });
+        self.wake_driver();
+        Ok(())
+    }
+
+    pub(super) fn take_outcomes(&self) -> Vec<AckOutcome> {
+        self.inbox().outcomes.drain(..).collect()
+    }
+
+    pub(super) fn group_metadata(&self) -> Result<ShareGroupMetadata> {
+        self.with(|m, _| {
+            let membership = m.membership();
+            if !membership.is_joined() {
+                let text =
+                    format!("the consumer is not a member of share group {:?} at the moment", membership.group_id());
+                return Err(Error::new(ErrorKind::InvalidState, text));
+            }
+            Ok(ShareGroupMetadata::new(
+                membership.group_id().as_str(),
+                membership.member_id().as_str(),
+                membership.epoch(),
+            ))
+        })
+    }
+
+    pub(super) async fn close(&self, timeout: Duration) -> Result<()> {
+        self.abandon();
+        let closed = || (self.stopped.load(Ordering::Acquire) || self.with(|m, _| m.is_closed())).then_some(());
+        match self.wait(deadline_in(timeout), closed).await {
+            Some(()) => Ok(()),
+            None => Err(Error::new(
+                ErrorKind::Timeout,
+                "not every broker confirmed the close within the time limit; share sessions end by themselves",
+            )),
+        }
+    }
+
+    /// Starts closing without waiting for it.
+    pub(super) fn abandon(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.with(|m, now| m.close(now));
+        self.wake_driver();
+        self.wake_app();
+    }
+}
+
+/// Makes an [`AckError`] the client's error.
+pub(super) fn ack_error(error: AckError) -> Error {
+    let kind = match error {
+        AckError::LockLost => ErrorKind::Fenced,
+        _ => ErrorKind::InvalidState,
+    };
+    Error::new(kind, error.to_string())
+}
+
+struct PollGuard<'a>(&'a Shared);
+
+impl Drop for PollGuard<'_> {
+    fn drop(&mut self) {
+        self.0.with(|m, _| m.stop_waiting());
+        self.0.polling.store(false, Ordering::Release);
+    }
+}
+
+struct CommitGuard<'a> {
+    shared: &'a Shared,
+    id: u64,
+}
+
+impl Drop for CommitGuard<'_> {
+    fn drop(&mut self) {
+        self.shared.with(|m, _| m.forget_commit(self.id));
+    }
+}

@@ -1,0 +1,106 @@
+//! Acknowledgements of this consumer on their way into a transaction, and what becomes of them.
+
+use super::builder::AcknowledgementMode;
+use super::records::ShareRecords;
+use super::shared::Shared;
+use crate::acknowledgements::{ShareAcknowledgements, StagedPart, TransactionEnd};
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::share_acks::{AckType, Outcome, Taken};
+use std::sync::Arc;
+
+/// Acknowledgements that left this consumer's ordinary path.
+struct Staged {
+    shared: Arc<Shared>,
+    taken: Vec<Taken>,
+    /// Whether the application had acknowledged them one by one; else they go back to being held.
+    pending_before: bool,
+}
+
+impl StagedPart for Staged {
+    fn ended(mut self: Box<Self>, end: TransactionEnd) {
+        let taken = std::mem::take(&mut self.taken);
+        let outcome = match end {
+            TransactionEnd::Committed => Outcome::Acknowledged,
+            TransactionEnd::Aborted => Outcome::LockLost,
+            TransactionEnd::Unknown => Outcome::Unknown,
+            TransactionEnd::NotStaged => return self.give_back(&taken),
+        };
+        self.shared.with(|m, _| m.finish_transaction(&taken, outcome));
+    }
+}
+
+impl Staged {
+    fn give_back(&self, taken: &[Taken]) {
+        self.shared.with(|m, now| {
+            if self.pending_before {
+                m.return_from_transaction(now, taken);
+            } else {
+                m.unstage(taken);
+            }
+        });
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        if !taken.is_empty() {
+            self.give_back(&taken);
+        }
+    }
+}
+
+pub(super) fn take_pending(shared: &Arc<Shared>) -> Result<ShareAcknowledgements> {
+    if shared.mode == AcknowledgementMode::Implicit {
+        let text = "share.acknowledgement.mode is implicit: use ShareAcknowledgements::from_records";
+        return Err(Error::new(ErrorKind::InvalidState, text));
+    }
+    let taken = shared.with(|m, _| m.take_for_transaction());
+    package(shared, taken, true)
+}
+
+fn package(shared: &Arc<Shared>, taken: Vec<Taken>, pending_before: bool) -> Result<ShareAcknowledgements> {
+    let staged = Staged { shared: Arc::clone(shared), taken, pending_before };
+    let mut acks = ShareAcknowledgements::new();
+    for taken in &staged.taken {
+        for batch in &taken.batches {
+            let types: Option<Vec<AckType>> = batch.types.iter().map(|t| ack_type(*t)).collect();
+            let types = types
+                .ok_or_else(|| Error::new(ErrorKind::InvalidState, "only ACCEPT and REJECT go into a transaction"))?;
+            acks.add_types(taken.tp, batch.first, batch.last, types)?;
+        }
+    }
+    if !staged.taken.is_empty() {
+        acks.add_origin(Box::new(staged));
+    }
+    Ok(acks)
+}
+
+fn ack_type(code: i8) -> Option<AckType> {
+    [AckType::Accept, AckType::Reject].into_iter().find(|t| t.code() == code)
+}
+
+impl ShareAcknowledgements {
+    /// Acknowledges all records of a poll with ACCEPT or REJECT, for a transaction. They leave the ordinary path: a
+    /// later poll in implicit mode does not accept them, and an acknowledgement of one of them is refused.
+    ///
+    /// Dropping the result gives the records back.
+    ///
+    /// # Errors
+    /// Other types; records that are not held any more, or that were acknowledged before: nothing is staged then, and
+    /// a transaction that holds their output must be aborted.
+    pub fn from_records(records: &ShareRecords, ack: AckType) -> Result<Self> {
+        if ack_type(ack.code()).is_none() {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("{ack:?} cannot be part of a transaction, only Accept and Reject can"),
+            ));
+        }
+        let taken = records.shared().with(|m, _| m.stage_chunks(records.chunks(), ack));
+        let Some(taken) = taken else {
+            let text = "some of the records are not held any more (lock, session or leader lost, or acknowledged before): abort the transaction, they come again";
+            return Err(Error::new(ErrorKind::TransactionAborted, text));
+        };
+        package(records.shared(), taken, false)
+    }
+}
