@@ -1,0 +1,113 @@
+//! Chaos: where tasks are struck, and what happens to the embedded broker meanwhile. All from one seed.
+
+use super::Plan;
+use super::state::Progress;
+use kafka_share_broker::{CoordinatorKind, EmbeddedBroker};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A small seeded generator (SplitMix64).
+#[derive(Debug, Clone)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64, stream: u64) -> Self {
+        Dice(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(stream.wrapping_mul(0x2545_F491_4F6C_DD1D)))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    /// True once in `n`.
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// Where in a round a task is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strike {
+    /// After the poll, with records held.
+    AfterPoll,
+    /// In the middle of the transaction, with half of the output sent.
+    MidTransaction,
+    /// After all output is written, before the acknowledgements are staged.
+    AfterProduce,
+    /// After staging, before the commit.
+    BeforeCommit,
+    /// With the commit on its way.
+    DuringCommit,
+    /// Paused past the lock, then going on as if nothing were.
+    PausePastLock,
+}
+
+impl Strike {
+    /// The strike of this round, if any: about one round in six.
+    pub(super) fn roll(dice: &mut Dice) -> Option<Strike> {
+        let all = [
+            Strike::AfterPoll,
+            Strike::MidTransaction,
+            Strike::AfterProduce,
+            Strike::BeforeCommit,
+            Strike::DuringCommit,
+            Strike::PausePastLock,
+        ];
+        dice.one_in(6).then(|| all[dice.below(all.len() as u64) as usize])
+    }
+}
+
+/// Trouble for the embedded broker.
+pub(super) struct Chaos {
+    broker: Option<Arc<EmbeddedBroker>>,
+    dice: Dice,
+    plan: Plan,
+}
+
+impl Chaos {
+    pub(super) fn new(broker: Option<Arc<EmbeddedBroker>>, plan: &Plan) -> Self {
+        Chaos { broker, dice: Dice::new(plan.seed, 1_000_003), plan: plan.clone() }
+    }
+
+    /// Moves leaders and coordinators and restarts nodes until the run stops.
+    pub(super) async fn run(mut self, progress: Arc<Progress>) {
+        let Some(broker) = self.broker.take() else { return std::future::pending().await };
+        let nodes: Vec<i32> = broker.nodes().iter().map(|n| n.id).collect();
+        while !progress.is_stopped() {
+            tokio::time::sleep(Duration::from_millis(40 + self.dice.below(200))).await;
+            let node = nodes[self.dice.below(nodes.len() as u64) as usize];
+            let partition = self.dice.below(self.plan.partitions as u64) as i32;
+            let struck = match self.dice.below(8) {
+                0..=2 => broker.move_leader(&self.plan.input_topic, partition, node),
+                3 => broker.move_leader(&self.plan.output_topic, partition, node),
+                4 => broker.move_coordinator(CoordinatorKind::Group, &self.plan.group, node),
+                5 => broker.move_coordinator(CoordinatorKind::Share, &self.plan.group, node),
+                6 => {
+                    let task = self.dice.below(u64::from(self.plan.tasks));
+                    broker.move_coordinator(CoordinatorKind::Transaction, &self.plan.transactional_id(task as u16), node)
+                }
+                _ => broker.restart_node(node),
+            };
+            if struck {
+                progress.chaos.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+}
+
+impl Plan {
+    /// Transactional id of a task; the same after a restart, so that the new one fences the old.
+    pub(super) fn transactional_id(&self, task: u16) -> String {
+        format!("{}-{task}", self.group)
+    }
+}

@@ -1,0 +1,81 @@
+//! The table or JSON object at the end, and the verdict.
+
+use super::state::Progress;
+use super::verify::Counts;
+use super::{Plan, Semantics};
+use crate::exit::Failure;
+use serde_json::json;
+use std::sync::atomic::Ordering;
+
+pub(super) struct Report<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) progress: &'a Progress,
+    pub(super) counts: Counts,
+    pub(super) seconds: f64,
+    pub(super) backend: &'static str,
+    pub(super) input_records: usize,
+}
+
+impl Report<'_> {
+    fn rate(&self) -> f64 {
+        self.input_records as f64 / self.seconds.max(1e-9)
+    }
+
+    pub(super) fn print(&self, as_json: bool) {
+        let p = self.progress;
+        let count = |c: &std::sync::atomic::AtomicU64| c.load(Ordering::Relaxed);
+        if as_json {
+            let object = json!({
+                "input_records": self.input_records,
+                "output_records": self.counts.output,
+                "missing": self.counts.missing,
+                "duplicated": self.counts.duplicated,
+                "transactions_committed": count(&p.commits),
+                "transactions_aborted": count(&p.aborts),
+                "redelivered": count(&p.redelivered),
+                "chaos_events": count(&p.chaos),
+                "seconds": (self.seconds * 1000.0).round() / 1000.0,
+                "records_per_second": self.rate().round(),
+                "semantics": self.plan.semantics.name(),
+                "backend": self.backend,
+                "seed": self.plan.seed,
+                "input_topic": self.plan.input_topic,
+                "output_topic": self.plan.output_topic,
+                "group": self.plan.group,
+            });
+            println!("{object}");
+            return;
+        }
+        println!("{:<24} {}", "semantics", self.plan.semantics.name());
+        println!("{:<24} {}", "backend", self.backend);
+        for (name, value) in [
+            ("input records", self.input_records as u64),
+            ("output records", self.counts.output),
+            ("missing", self.counts.missing),
+            ("duplicated", self.counts.duplicated),
+            ("transactions committed", count(&p.commits)),
+            ("transactions aborted", count(&p.aborts)),
+            ("redelivered", count(&p.redelivered)),
+            ("chaos events", count(&p.chaos)),
+        ] {
+            println!("{name:<24} {value}");
+        }
+        println!("{:<24} {:.2}", "seconds", self.seconds);
+        println!("{:<24} {:.0}", "records/s", self.rate());
+    }
+
+    /// Whether the counts hold.
+    pub(super) fn verdict(&self) -> Result<(), Failure> {
+        let Counts { missing, duplicated, foreign, .. } = self.counts;
+        if foreign > 0 {
+            return Err(Failure::new(format_args!("{foreign} output records are not what their input should become")));
+        }
+        if missing > 0 {
+            return Err(Failure::new(format_args!("{missing} records are missing in the output (seed {})", self.plan.seed)));
+        }
+        if duplicated > 0 && self.plan.semantics == Semantics::ExactlyOnce {
+            return Err(Failure::new(format_args!("{duplicated} records are in the output more than once (seed {})", self.plan.seed)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! What the tasks of a run have done so far, record by record.
+
+use super::Plan;
+use super::input::place;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Counters of a run; shared by its tasks.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// By partition and offset: whether a transaction with this record's output was committed.
+    done: Mutex<Vec<Vec<bool>>>,
+    left: AtomicU64,
+    total: usize,
+    stopped: AtomicBool,
+    last_commit: Mutex<Instant>,
+    /// Transactions committed.
+    pub(crate) commits: AtomicU64,
+    /// Transactions aborted, or left open by a task that was dropped.
+    pub(crate) aborts: AtomicU64,
+    /// Records that were delivered again.
+    pub(crate) redelivered: AtomicU64,
+    /// Times that chaos struck.
+    pub(crate) chaos: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn new(plan: &Plan, records: usize) -> Self {
+        let mut done = vec![Vec::new(); plan.partitions as usize];
+        for index in 0..records {
+            done[place(index, plan.partitions).0 as usize].push(false);
+        }
+        Progress {
+            done: Mutex::new(done),
+            left: AtomicU64::new(records as u64),
+            total: records,
+            stopped: AtomicBool::new(false),
+            last_commit: Mutex::new(Instant::now()),
+            commits: AtomicU64::new(0),
+            aborts: AtomicU64::new(0),
+            redelivered: AtomicU64::new(0),
+            chaos: AtomicU64::new(0),
+        }
+    }
+
+    /// A transaction with the output of these records was committed.
+    pub(crate) fn note_commit(&self, records: &[(i32, i64)]) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = 0;
+        for (partition, offset) in records {
+            let slot = usize::try_from(*partition).ok().and_then(|p| done.get_mut(p));
+            let slot = slot.and_then(|p| usize::try_from(*offset).ok().and_then(|o| p.get_mut(o)));
+            if let Some(slot) = slot.filter(|s| !**s) {
+                *slot = true;
+                new += 1;
+            }
+        }
+        self.left.fetch_sub(new, Ordering::AcqRel);
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        *self.last_commit.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Input records.
+    pub(crate) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Records whose output is known to be committed.
+    pub(crate) fn committed(&self) -> usize {
+        self.total - self.left.load(Ordering::Acquire) as usize
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn last_commit(&self) -> Instant {
+        *self.last_commit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the tasks to end.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+}

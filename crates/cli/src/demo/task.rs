@@ -1,0 +1,184 @@
+//! One task: poll, transform, write and acknowledge in a transaction, commit; again and again.
+
+use super::chaos::{Dice, Strike};
+use super::state::Progress;
+use super::{Plan, Semantics};
+use kafka_share::net::Cluster;
+use kafka_share::{
+    AckType, AcknowledgementMode, Error, KafkaShareConsumer, ProducerRecord, Result, ShareAcknowledgements, ShareRecords,
+    TransactionalProducer,
+};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Header with the partition that a record came from.
+pub(super) const PARTITION_HEADER: &str = "source-partition";
+/// Header with the offset that a record came from.
+pub(super) const OFFSET_HEADER: &str = "source-offset";
+const POLL: Duration = Duration::from_millis(500);
+const CLOSE: Duration = Duration::from_secs(5);
+
+/// What the demo does to a line.
+pub(super) fn transform(value: &[u8]) -> Vec<u8> {
+    value.to_ascii_uppercase()
+}
+
+/// Why a life of a task ended.
+enum End {
+    /// All is done.
+    Stopped,
+    /// Chaos dropped it, or it met an error: a new life begins.
+    Dropped,
+}
+
+/// Runs a task, and starts it again whenever it ends, until the run stops.
+pub(super) async fn keep_running(cluster: Arc<Cluster>, plan: Plan, progress: Arc<Progress>, number: u16, lock: Duration) {
+    let mut dice = Dice::new(plan.seed, u64::from(number) + 1);
+    while !progress.is_stopped() {
+        match live(&cluster, &plan, &progress, number, lock, &mut dice).await {
+            Ok(End::Stopped) => return,
+            Ok(End::Dropped) => {}
+            Err(error) => {
+                tracing::warn!(task = number, %error, "task failed and is started again");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+struct Life<'a> {
+    consumer: KafkaShareConsumer,
+    producer: TransactionalProducer,
+    plan: &'a Plan,
+    progress: &'a Progress,
+    lock: Duration,
+}
+
+async fn live(
+    cluster: &Arc<Cluster>,
+    plan: &Plan,
+    progress: &Progress,
+    number: u16,
+    lock: Duration,
+    dice: &mut Dice,
+) -> Result<End> {
+    let producer = TransactionalProducer::builder("", &plan.transactional_id(number)).cluster(Arc::clone(cluster)).build()?;
+    producer.init_transactions().await?;
+    let consumer = KafkaShareConsumer::builder("", &plan.group)
+        .cluster(Arc::clone(cluster))
+        .acknowledgement_mode(AcknowledgementMode::Explicit)
+        .max_poll_records(plan.batch)
+        .build()?;
+    consumer.subscribe([&plan.input_topic])?;
+    let life = Life { consumer, producer, plan, progress, lock };
+    while !progress.is_stopped() {
+        let records = life.consumer.poll(POLL).await?;
+        if records.is_empty() {
+            continue;
+        }
+        let again = records.iter().filter(|r| r.delivery_count() > 1).count();
+        progress.redelivered.fetch_add(again as u64, Ordering::Relaxed);
+        let strike = if plan.chaos { Strike::roll(dice) } else { None };
+        if strike.is_some() {
+            progress.chaos.fetch_add(1, Ordering::Relaxed);
+        }
+        if !life.round(&records, strike).await? {
+            return Ok(End::Dropped);
+        }
+    }
+    let _ = life.consumer.close(CLOSE).await;
+    let _ = life.producer.close(CLOSE).await;
+    Ok(End::Stopped)
+}
+
+impl Life<'_> {
+    /// One transaction. Answers whether the task lives on.
+    async fn round(&self, records: &ShareRecords, strike: Option<Strike>) -> Result<bool> {
+        if strike == Some(Strike::AfterPoll) {
+            return Ok(false);
+        }
+        self.producer.begin_transaction()?;
+        let result = self.transact(records, strike).await;
+        match result {
+            Ok(true) => {
+                let sources: Vec<(i32, i64)> = records.iter().map(|r| (r.partition(), r.offset())).collect();
+                self.progress.note_commit(&sources);
+                if self.plan.semantics == Semantics::AtLeastOnce {
+                    self.consumer.acknowledge_all(records, AckType::Accept)?;
+                    self.consumer.commit_async()?;
+                }
+                Ok(true)
+            }
+            Ok(false) => {
+                self.progress.aborts.fetch_add(1, Ordering::Relaxed);
+                Ok(false)
+            }
+            Err(error) => self.recover(error, records).await,
+        }
+    }
+
+    async fn transact(&self, records: &ShareRecords, strike: Option<Strike>) -> Result<bool> {
+        let half = records.len() / 2;
+        for (i, record) in records.iter().enumerate() {
+            if i == half && strike == Some(Strike::MidTransaction) {
+                return Ok(false);
+            }
+            let (partition, offset) = (record.partition().to_string(), record.offset().to_string());
+            let out = ProducerRecord::new(&self.plan.output_topic)
+                .partition(record.partition())
+                .value(transform(record.value().unwrap_or_default()))
+                .header(PARTITION_HEADER, partition.as_bytes())
+                .header(OFFSET_HEADER, offset.as_bytes());
+            // Whether each was written is known at the commit, which fails if one was not.
+            let _ = self.producer.send(out).await?;
+        }
+        if strike == Some(Strike::AfterProduce) {
+            self.producer.flush().await?;
+            return Ok(false);
+        }
+        if strike == Some(Strike::PausePastLock) {
+            tokio::time::sleep(self.lock + self.lock / 4).await;
+        }
+        if self.plan.semantics == Semantics::ExactlyOnce {
+            let acks = ShareAcknowledgements::from_records(records, AckType::Accept)?;
+            self.producer.send_share_acks_to_transaction(acks, &self.consumer.share_group_metadata()?).await?;
+        }
+        if strike == Some(Strike::BeforeCommit) {
+            return Ok(false);
+        }
+        if strike == Some(Strike::DuringCommit) {
+            // The commit may or may not reach the coordinator before its caller is gone.
+            let _ = tokio::time::timeout(Duration::from_micros(300), self.producer.commit_transaction()).await;
+            return Ok(false);
+        }
+        self.commit().await?;
+        Ok(true)
+    }
+
+    /// Commits; where the outcome is unknown, the same commit is tried again until it is known.
+    async fn commit(&self) -> Result<()> {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            match self.producer.commit_transaction().await {
+                Err(error) if error.kind() == kafka_share::ErrorKind::OutcomeUnknown && Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn recover(&self, error: Error, records: &ShareRecords) -> Result<bool> {
+        self.progress.aborts.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(%error, "transaction failed");
+        if error.is_fatal() {
+            return Err(error);
+        }
+        self.producer.abort_transaction().await?;
+        // Whatever is still held goes back, to be had again at once.
+        let _ = self.consumer.acknowledge_all(records, AckType::Release);
+        let _ = self.consumer.commit_async();
+        Ok(true)
+    }
+}

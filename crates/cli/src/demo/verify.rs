@@ -1,0 +1,93 @@
+//! Reading the output as a read_committed reader sees it, and counting.
+
+use super::Plan;
+use super::engine::Engine;
+use super::input::place;
+use super::state::Progress;
+use super::task::{OFFSET_HEADER, PARTITION_HEADER, transform};
+use crate::exit::Failure;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// What a read of the output found.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    /// Committed records.
+    pub(super) output: u64,
+    /// Input records without output.
+    pub(super) missing: u64,
+    /// Output records beyond the first of their input record.
+    pub(super) duplicated: u64,
+    /// Output records without a source, or with a value that their source does not give.
+    pub(super) foreign: u64,
+}
+
+/// Counts the output. Equal lines count apart, because each output record names its source.
+pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String]) -> Result<Counts, Failure> {
+    let mut seen: HashMap<(i32, i64), u64> = HashMap::with_capacity(lines.len());
+    let mut counts = Counts::default();
+    let mut reader = engine.reader(&plan.output_topic).await?;
+    while let Some(batch) = reader.next_batch().await? {
+        for record in &batch {
+            counts.output += 1;
+            let header = |name| record.headers().find(|h| h.key_str() == Some(name)).and_then(|h| h.value);
+            let number = |name| header(name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok());
+            let (Some(partition), Some(offset)) = (number(PARTITION_HEADER), number(OFFSET_HEADER)) else {
+                counts.foreign += 1;
+                continue;
+            };
+            let source = (partition as i32, offset);
+            let index = offset as usize * plan.partitions as usize + partition as usize;
+            let expected = lines.get(index).map(|line| transform(line.as_bytes()));
+            if expected.as_deref() != record.value() {
+                counts.foreign += 1;
+                continue;
+            }
+            *seen.entry(source).or_default() += 1;
+        }
+    }
+    for index in 0..lines.len() {
+        match seen.get(&place(index, plan.partitions)) {
+            None => counts.missing += 1,
+            Some(n) => counts.duplicated += n - 1,
+        }
+    }
+    Ok(counts)
+}
+
+/// When to look into the output, because nothing was committed for a while: a commit whose answer was lost is in the
+/// output, and no task knows.
+pub(super) struct IdleCheck {
+    patience: Duration,
+    last: Instant,
+}
+
+impl IdleCheck {
+    pub(super) fn new(lock: Duration) -> Self {
+        IdleCheck { patience: (lock * 2).clamp(Duration::from_secs(3), Duration::from_secs(60)), last: Instant::now() }
+    }
+
+    pub(super) fn is_due(&mut self, progress: &Progress) -> bool {
+        let quiet = progress.last_commit().elapsed() >= self.patience && self.last.elapsed() >= self.patience;
+        if quiet {
+            self.last = Instant::now();
+        }
+        quiet
+    }
+}
+
+/// Whether every record has its output, whatever the tasks know.
+pub(super) async fn all_there(engine: &Engine, plan: &Plan, progress: &Progress) -> bool {
+    let sources = async {
+        let mut seen = std::collections::HashSet::new();
+        let mut reader = engine.reader(&plan.output_topic).await?;
+        while let Some(batch) = reader.next_batch().await? {
+            for record in &batch {
+                let header = |name| record.headers().find(|h| h.key_str() == Some(name)).and_then(|h| h.value);
+                seen.insert((header(PARTITION_HEADER).map(<[u8]>::to_vec), header(OFFSET_HEADER).map(<[u8]>::to_vec)));
+            }
+        }
+        Ok::<usize, Failure>(seen.len())
+    };
+    matches!(sources.await, Ok(n) if n >= progress.total())
+}

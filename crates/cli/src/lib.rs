@@ -1,1 +1,0 @@
-//! kshare: command line for Kafka share groups.

@@ -1,0 +1,57 @@
+//! `kshare`: command line for Kafka share groups.
+
+mod broker;
+mod cluster_args;
+mod demo;
+mod exit;
+
+use clap::{Parser, Subcommand};
+use exit::Failure;
+use std::process::ExitCode;
+
+/// Kafka share groups: exactly-once demo, embedded broker, sinks, conformance.
+#[derive(Debug, Parser)]
+#[command(name = "kshare", version, propagate_version = true, after_help = AFTER_HELP)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "Examples:
+  kshare demo                                  exactly-once out of a share group, on an embedded broker
+  kshare demo --chaos --seed 7                 the same, with members dropped and leaders moved
+  kshare demo --bootstrap-server HOST:9092 --semantics at-least-once
+  kshare broker --listen 127.0.0.1:9092        an embedded broker for development and tests
+
+Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs exactly-once tasks over real input, and counts what came out.
+    Demo(demo::DemoArgs),
+    /// Runs the embedded broker. For development and tests: production is Apache Kafka.
+    Broker(broker::BrokerArgs),
+}
+
+fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("KSHARE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let args = Args::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::new(format!("the runtime does not start: {error}")).report(),
+    };
+    let result = runtime.block_on(async {
+        match args.command {
+            Command::Demo(args) => Box::pin(demo::run(args)).await,
+            Command::Broker(args) => broker::run(args).await,
+        }
+    });
+    // Tasks that still say goodbye to a broker must not hold up the exit.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
