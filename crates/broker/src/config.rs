@@ -65,6 +65,9 @@ pub struct ClusterConfig {
     pub groups: GroupBounds,
     /// `transaction.max.timeout.ms`.
     pub transaction_max_timeout_ms: i32,
+    /// How long the markers of a decided transaction take, for tests of what happens meanwhile
+    /// (`CONCURRENT_TRANSACTIONS`). Default 0: they are written before EndTxn is answered.
+    pub marker_delay_ms: u64,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
 }
@@ -83,6 +86,7 @@ impl Default for ClusterConfig {
             internal_partitions: 50,
             groups: GroupBounds::default(),
             transaction_max_timeout_ms: 900_000,
+            marker_delay_ms: 0,
             producer_id_expiration_ms: 86_400_000,
         }
     }

@@ -12,11 +12,13 @@ mod cluster;
 mod config;
 mod embedded;
 mod java;
+mod log;
 mod net;
 mod rng;
 mod settings;
 mod share;
 mod time;
+mod txn_coordinator;
 
 pub use cluster::{CloseReason, Cluster, ConnId, CoordinatorKind, Output};
 pub use config::{BrokerFeatures, ClusterConfig, NodeConfig};

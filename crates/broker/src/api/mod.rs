@@ -3,6 +3,8 @@
 mod configs;
 mod table;
 
+#[path = "24_add_partitions_to_txn.rs"]
+mod add_partitions_to_txn;
 #[path = "18_api_versions.rs"]
 mod api_versions;
 #[path = "19_create_topics.rs"]
@@ -11,10 +13,23 @@ mod create_topics;
 mod delete_topics;
 #[path = "60_describe_cluster.rs"]
 mod describe_cluster;
+#[path = "26_end_txn.rs"]
+mod end_txn;
+#[path = "01_fetch.rs"]
+mod fetch;
 #[path = "10_find_coordinator.rs"]
 mod find_coordinator;
+#[path = "22_init_producer_id.rs"]
+mod init_producer_id;
+mod leader_hints;
+#[path = "02_list_offsets.rs"]
+mod list_offsets;
 #[path = "03_metadata.rs"]
 mod metadata;
+#[path = "00_produce.rs"]
+mod produce;
+#[path = "27_write_txn_markers.rs"]
+mod write_txn_markers;
 
 pub(crate) use api_versions::refuse as refuse_api_versions;
 pub(crate) use table::{handle, versions};
@@ -61,6 +76,8 @@ pub(crate) enum Outcome<R> {
     Reply(R),
     /// Never answer (produce with acks 0).
     NoReply,
+    /// Close the connection.
+    Close(CloseReason),
     /// Answer when one of `keys` is woken and the request is content, or at the deadline.
     Park {
         /// On the monotonic clock.

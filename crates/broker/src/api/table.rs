@@ -1,6 +1,7 @@
 //! Which APIs are served, in which versions, and by which function.
 
 use super::{Outcome, RequestContext, Served};
+use super::{add_partitions_to_txn, end_txn, fetch, init_producer_id, list_offsets, produce, write_txn_markers};
 use super::{api_versions, create_topics, delete_topics, describe_cluster, find_coordinator, metadata};
 use crate::cluster::{CloseReason, Cluster};
 use crate::config::BrokerFeatures;
@@ -9,7 +10,7 @@ use kafka_share_wire::Reader;
 use std::ops::RangeInclusive;
 
 /// Keys that [`handle`] serves, in order.
-const SERVED: &[i16] = &[3, 10, 18, 19, 20, 60];
+const SERVED: &[i16] = &[0, 1, 2, 3, 10, 18, 19, 20, 22, 24, 26, 27, 60];
 
 /// The versions that the broker serves and advertises of `key`.
 pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeInclusive<i16>> {
@@ -30,6 +31,13 @@ pub(crate) fn advertised(features: &BrokerFeatures) -> impl Iterator<Item = (Api
 /// Decodes the body and asks the handler of its key.
 pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) -> Result<Served, CloseReason> {
     match ctx.key.0 {
+        0 => run(cluster, ctx, body, produce::handle),
+        1 => run(cluster, ctx, body, fetch::handle),
+        2 => run(cluster, ctx, body, list_offsets::handle),
+        22 => run(cluster, ctx, body, init_producer_id::handle),
+        24 => run(cluster, ctx, body, add_partitions_to_txn::handle),
+        26 => run(cluster, ctx, body, end_txn::handle),
+        27 => run(cluster, ctx, body, write_txn_markers::handle),
         3 => run(cluster, ctx, body, metadata::handle),
         10 => run(cluster, ctx, body, find_coordinator::handle),
         18 => run(cluster, ctx, body, api_versions::handle),
@@ -51,6 +59,7 @@ fn run<R: Request>(
     body.finish().map_err(malformed)?;
     Ok(match handler(cluster, ctx, request) {
         Outcome::Reply(response) => Served::Answer(ctx.answer(&response)),
+        Outcome::Close(reason) => return Err(reason),
         Outcome::NoReply => Served::Nothing,
         Outcome::Park { deadline, keys, parked } => Served::Park { deadline, keys, parked },
     })

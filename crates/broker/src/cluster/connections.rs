@@ -40,6 +40,9 @@ pub enum CloseReason {
     /// A fault that was asked for.
     #[error("closed by an injected fault")]
     Fault,
+    /// A request that is not to be answered (produce with acks 0) failed; closing is the only way to tell.
+    #[error("a produce request with acks 0 failed")]
+    UnansweredError,
     /// The node was stopped or restarted.
     #[error("the node stopped")]
     NodeStopped,

@@ -8,6 +8,8 @@ impl Cluster {
     /// Deletes a topic: requests that wait for it are answered, its state is dropped everywhere.
     pub(crate) fn delete_topic(&mut self, now: Now, id: Uuid) {
         let Some(topic) = self.topics.remove(id) else { return };
+        self.log_bytes -= topic.partitions.iter().map(|p| p.log.bytes()).sum::<usize>();
+        self.transactions.forget_topic(id);
         crate::share::on_topic_deleted(self, now, id);
         for index in 0..topic.partitions.len() {
             self.wake(&WaitKey::Partition(id, index as i32));

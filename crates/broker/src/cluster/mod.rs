@@ -2,15 +2,19 @@
 
 mod connections;
 mod dispatch;
+mod housekeeping;
 mod leaders;
 mod nodes;
+mod partitions;
 mod placement;
 mod settings;
 mod topics;
+mod transactions;
 mod waiters;
 
 pub use connections::{CloseReason, ConnId};
 pub(crate) use nodes::Node;
+pub(crate) use partitions::TopicRef;
 pub use placement::CoordinatorKind;
 pub(crate) use placement::share_key;
 pub(crate) use topics::Refusal;
@@ -21,6 +25,7 @@ pub(crate) use waiters::{Parked, WaitKey};
 use crate::rng::Rng;
 use crate::settings::Overrides;
 use crate::share::Share;
+use crate::txn_coordinator::Transactions;
 use crate::{ClusterConfig, Now};
 use bytes::Bytes;
 use connections::Connections;
@@ -58,6 +63,11 @@ pub struct Cluster {
     pub(crate) nodes: Vec<Node>,
     pub(crate) topics: Topics,
     pub(crate) share: Share,
+    pub(crate) transactions: Transactions,
+    /// Bytes of all logs.
+    pub(crate) log_bytes: usize,
+    /// When old records and idle producers are looked for next.
+    housekeeping: Duration,
     group_overrides: BTreeMap<String, Overrides>,
     connections: Connections,
     waiters: Waiters,
@@ -78,6 +88,13 @@ impl Cluster {
             topics: Topics::default(),
             group_overrides: BTreeMap::new(),
             share: Share::new(&config),
+            transactions: Transactions::new(
+                config.transaction_max_timeout_ms,
+                config.features.two_phase_commit,
+                Duration::from_millis(config.marker_delay_ms),
+            ),
+            log_bytes: 0,
+            housekeeping: housekeeping::EVERY,
             connections: Connections::default(),
             waiters: Waiters::default(),
             output: VecDeque::new(),
@@ -93,11 +110,19 @@ impl Cluster {
     /// When [`Cluster::handle_timeout`] should be called next, on the monotonic clock of [`Now`].
     #[must_use]
     pub fn next_deadline(&self) -> Option<Duration> {
-        [self.waiters.next_deadline(), crate::share::next_deadline(self)].into_iter().flatten().min()
+        let housekeeping = (self.topics.len() > 0).then_some(self.housekeeping);
+        let share = crate::share::next_deadline(self);
+        [self.waiters.next_deadline(), self.transactions.next_deadline(), share, housekeeping]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Lets time pass: waiting fetches, transaction and session timeouts, locks.
     pub fn handle_timeout(&mut self, now: Now) {
+        self.transactions.handle_timeout(now);
+        self.complete_transactions(now);
+        self.keep_house(now);
         crate::share::handle_timeout(self, now);
         self.expire_waiters(now);
         self.run_woken(now);

@@ -3,6 +3,7 @@
 use super::Cluster;
 use super::topics::{CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
 use crate::java::coordinator_partition;
+use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
 
 /// What a coordinator coordinates; the numbers are FindCoordinator's key types.
@@ -64,6 +65,15 @@ impl Cluster {
         let topic = self.coordinator_topic(kind);
         let slot = self.coordinator_slot(kind, key);
         self.topics.by_id(topic).and_then(|t| t.partition(slot)).map_or(-1, |p| p.leader)
+    }
+
+    /// `NOT_COORDINATOR` where `node` does not coordinate `key`.
+    pub(crate) fn check_coordinator(&mut self, node: i32, kind: CoordinatorKind, key: &str) -> Result<(), ErrorCode> {
+        match self.coordinator_node(kind, key) {
+            -1 => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+            found if found == node => Ok(()),
+            _ => Err(ErrorCode::NOT_COORDINATOR),
+        }
     }
 
     /// Epoch of the coordinator, which markers carry.

@@ -1,6 +1,7 @@
 //! Topics by name and id, their partitions and leaders.
 
 use super::Cluster;
+use crate::log::PartitionLog;
 use crate::settings::{Overrides, TopicConfig};
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
@@ -23,6 +24,7 @@ pub(crate) struct Partition {
     pub(crate) leader: i32,
     pub(crate) leader_epoch: i32,
     pub(crate) replicas: Vec<i32>,
+    pub(crate) log: PartitionLog,
 }
 
 /// A topic.
@@ -111,6 +113,12 @@ impl Refusal {
     }
 }
 
+impl From<ErrorCode> for Refusal {
+    fn from(code: ErrorCode) -> Self {
+        Refusal::new(code, "")
+    }
+}
+
 /// Checks a topic's name by Kafka's rules.
 pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
     let bad = |why: String| Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, why));
@@ -173,7 +181,12 @@ impl Cluster {
     fn place(&self, slot: usize, replicas: usize) -> Partition {
         let alive: Vec<i32> = self.alive_nodes().map(|node| node.id).collect();
         let replicas: Vec<i32> = (0..replicas.min(alive.len())).map(|r| alive[(slot + r) % alive.len()]).collect();
-        Partition { leader: replicas.first().copied().unwrap_or(-1), leader_epoch: 0, replicas }
+        Partition {
+            leader: replicas.first().copied().unwrap_or(-1),
+            leader_epoch: 0,
+            replicas,
+            log: PartitionLog::default(),
+        }
     }
 
     /// Adds partitions up to `count`.

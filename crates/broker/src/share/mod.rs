@@ -29,5 +29,17 @@ pub(crate) fn on_disconnect(_cluster: &mut Cluster, _now: Now, _conn: ConnId, _n
 /// The partition has a new leader or leader epoch; for `__share_group_state`, that share coordinator has moved.
 pub(crate) fn on_leader_change(_cluster: &mut Cluster, _now: Now, _topic: Uuid, _partition: i32) {}
 
+/// The transaction that enrolled partition `state_partition` of `__share_group_state` has ended: acknowledgements that
+/// this producer staged there come into force, or their records become available again.
+pub(crate) fn apply_marker(
+    _cluster: &mut Cluster,
+    _now: Now,
+    _state_partition: i32,
+    _producer_id: i64,
+    _producer_epoch: i16,
+    _committed: bool,
+) {
+}
+
 /// The topic is gone for good; one of the same name would have another id.
 pub(crate) fn on_topic_deleted(_cluster: &mut Cluster, _now: Now, _topic: Uuid) {}

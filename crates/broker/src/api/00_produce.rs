@@ -1,0 +1,169 @@
+//! Produce (v3-13): appends one batch per partition. Topic ids from v13 on; leader hints from v10 on.
+//!
+//! A transactional batch must belong to a transaction that holds the partition. From v12 on (TV2) the partition is enrolled
+//! here; before, the client enrolled it with AddPartitionsToTxn and it is verified. With acks 0 there is no answer:
+//! an error closes the connection, as in Kafka.
+
+use super::leader_hints::{endpoints, is_stale};
+use super::{Outcome, RequestContext};
+use crate::cluster::{CloseReason, Cluster, Refusal, TopicRef, WaitKey};
+use crate::log::{AppendRequest, Appended, parse_batch};
+use crate::txn_coordinator::Participant;
+use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceData};
+use kafka_share_messages::produce_response::{
+    LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
+};
+use kafka_share_messages::{ErrorCode, ProduceRequest, ProduceResponse};
+use kafka_share_wire::{Str, Uuid};
+
+pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: ProduceRequest) -> Outcome<ProduceResponse> {
+    let txn_id = request.transactional_id.as_ref().filter(|id| !id.is_empty());
+    let mut responses = Vec::with_capacity(request.topic_data.len());
+    let mut leaders = Vec::new();
+    let mut failed = false;
+    for topic in &request.topic_data {
+        let found = find(cluster, ctx, topic);
+        let mut partition_responses = Vec::with_capacity(topic.partition_data.len());
+        for data in &topic.partition_data {
+            let result = match found {
+                _ if !(-1..=1).contains(&request.acks) => Err(ErrorCode::INVALID_REQUIRED_ACKS.into()),
+                Err(code) => Err(code.into()),
+                Ok(id) => append(cluster, ctx, &Batch { topic: id, data, txn_id, acks: request.acks }),
+            };
+            failed |= result.is_err();
+            let mut response = answer(data.index, result);
+            if let Ok(id) = found {
+                finish(cluster, ctx, id, &mut response, &mut leaders);
+            }
+            partition_responses.push(response);
+        }
+        responses.push(TopicProduceResponse {
+            name: topic.name.clone(),
+            topic_id: topic.topic_id,
+            partition_responses,
+            ..Default::default()
+        });
+    }
+    if request.acks == 0 {
+        return if failed { Outcome::Close(CloseReason::UnansweredError) } else { Outcome::NoReply };
+    }
+    let node = |(node_id, host, port)| NodeEndpoint { node_id, host, port, ..Default::default() };
+    let node_endpoints = endpoints(cluster, leaders).into_iter().map(node).collect();
+    Outcome::Reply(ProduceResponse { responses, node_endpoints, ..Default::default() })
+}
+
+struct Batch<'a> {
+    topic: Uuid,
+    data: &'a PartitionProduceData,
+    txn_id: Option<&'a Str>,
+    acks: i16,
+}
+
+fn find(cluster: &Cluster, ctx: &RequestContext, topic: &TopicProduceData) -> Result<Uuid, ErrorCode> {
+    let topic = if ctx.version >= 13 { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.name) };
+    let found = cluster.find_topic(&topic)?;
+    // Kafka lets only its own admin clients write there, and embedded coordinators keep nothing in these logs.
+    if found.internal { Err(ErrorCode::INVALID_TOPIC_EXCEPTION) } else { Ok(found.id) }
+}
+
+fn append(cluster: &mut Cluster, ctx: &RequestContext, batch: &Batch<'_>) -> Result<Appended, Refusal> {
+    let records = batch.data.records.as_ref().filter(|records| !records.is_empty());
+    let records =
+        records.ok_or_else(|| Refusal::new(ErrorCode::INVALID_RECORD, "the produce request has no record batch"))?;
+    cluster.check_memory(records.len())?;
+    let (topic, index) = (batch.topic, batch.data.index);
+    let partition = cluster.led_partition(ctx.node, topic, index, -1)?;
+    let header = *parse_batch(records)?.header();
+    let open = partition.log.producers().has_open(header.producer_id, header.producer_epoch);
+    let replicas = partition.replicas.clone();
+    let in_sync = replicas.iter().filter(|id| cluster.node(**id).is_some_and(|n| n.alive)).count();
+    let verified = match batch.txn_id {
+        Some(id) if header.is_transactional() && !open => {
+            let member = Participant::Partition(topic, index);
+            verify(cluster, ctx, id, (header.producer_id, header.producer_epoch), member)?;
+            true
+        }
+        _ => false,
+    };
+    let found = cluster.topics.by_id_mut(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    if batch.acks == -1 && in_sync < found.config.min_insync_replicas.min(replicas.len()) {
+        return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
+    }
+    let config = found.config;
+    let partition = found.partition_mut(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let before = partition.log.bytes();
+    let appended = partition.log.append(&AppendRequest {
+        records,
+        config: &config,
+        leader_epoch: partition.leader_epoch,
+        now_ms: ctx.now.wall_ms,
+        in_transaction: verified,
+        epoch_per_transaction: ctx.version >= 12,
+    })?;
+    let grown = partition.log.bytes() - before;
+    cluster.log_bytes += grown;
+    cluster.wake(&WaitKey::Partition(topic, index));
+    Ok(appended)
+}
+
+/// Asks the transaction coordinator, as the partition's leader does in Kafka (KIP-890).
+fn verify(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    txn_id: &Str,
+    producer: (i64, i16),
+    member: Participant,
+) -> Result<(), Refusal> {
+    let result = if ctx.version >= 12 {
+        cluster.transactions.enrol(ctx.now, txn_id, producer, &[member], true)
+    } else {
+        cluster.transactions.verify(txn_id, producer, member)
+    };
+    result.map_err(|code| {
+        let code = match code {
+            ErrorCode::PRODUCER_FENCED => ErrorCode::INVALID_PRODUCER_EPOCH,
+            ErrorCode::TRANSACTION_ABORTABLE if ctx.version < 11 => ErrorCode::INVALID_TXN_STATE,
+            ErrorCode::CONCURRENT_TRANSACTIONS if ctx.version < 12 => ErrorCode::NOT_ENOUGH_REPLICAS,
+            code => code,
+        };
+        Refusal::new(code, "the partition is not part of this producer's transaction")
+    })
+}
+
+fn answer(index: i32, result: Result<Appended, Refusal>) -> PartitionProduceResponse {
+    match result {
+        Ok(appended) => PartitionProduceResponse {
+            index,
+            base_offset: appended.base_offset,
+            log_append_time_ms: appended.log_append_time,
+            ..Default::default()
+        },
+        Err(refusal) => PartitionProduceResponse {
+            index,
+            error_code: refusal.code,
+            error_message: Some(Str::from(refusal.message)).filter(|m| !m.is_empty()),
+            base_offset: -1,
+            log_append_time_ms: -1,
+            log_start_offset: -1,
+            ..Default::default()
+        },
+    }
+}
+
+/// Adds the log's start to a success and the leader to an error.
+fn finish(
+    cluster: &Cluster,
+    ctx: &RequestContext,
+    topic: Uuid,
+    response: &mut PartitionProduceResponse,
+    leaders: &mut Vec<i32>,
+) {
+    if response.error_code.is_ok() {
+        let partition = cluster.topics.by_id(topic).and_then(|t| t.partition(response.index));
+        response.log_start_offset = partition.map_or(-1, |p| p.log.start_offset());
+    } else if ctx.version >= 10 && is_stale(response.error_code) {
+        let (leader_id, leader_epoch) = cluster.leader_of(topic, response.index);
+        response.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
+        leaders.push(leader_id);
+    }
+}

@@ -1,0 +1,30 @@
+//! What brokers do now and then: retention, forgetting idle producers.
+
+use super::Cluster;
+use crate::Now;
+use std::time::Duration;
+
+/// How often.
+pub(super) const EVERY: Duration = Duration::from_secs(10);
+
+impl Cluster {
+    pub(super) fn keep_house(&mut self, now: Now) {
+        if now.mono < self.housekeeping {
+            return;
+        }
+        self.housekeeping = now.mono + EVERY;
+        let idle = self.config.producer_id_expiration_ms;
+        let mut bytes = 0;
+        for topic in self.topics.iter_mut() {
+            let config = topic.config;
+            for partition in &mut topic.partitions {
+                if config.delete {
+                    partition.log.retain(now.wall_ms, config.retention_ms, config.retention_bytes);
+                }
+                partition.log.expire_producers(now.wall_ms, idle);
+                bytes += partition.log.bytes();
+            }
+        }
+        self.log_bytes = bytes;
+    }
+}

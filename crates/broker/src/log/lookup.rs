@@ -1,0 +1,46 @@
+//! Offsets by time.
+
+use super::PartitionLog;
+use super::storage::BatchEntry;
+use kafka_share_wire::records::{RecordBatch, TimestampType};
+
+const DECOMPRESS_LIMIT: usize = 256 << 20;
+
+/// An offset and the timestamp of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimestampedOffset {
+    pub(crate) offset: i64,
+    pub(crate) timestamp: i64,
+}
+
+impl PartitionLog {
+    /// The first record at or after `timestamp` that lies below `upper`.
+    pub(crate) fn first_at(&mut self, timestamp: i64, upper: i64) -> Option<TimestampedOffset> {
+        let from = self.start_offset;
+        let hit = |entry: &&BatchEntry| entry.max_timestamp >= timestamp && entry.last_offset >= from;
+        let entry = *self.storage.entries().find(hit)?;
+        let found = self.in_batch(&entry, |found| found.timestamp >= timestamp && found.offset >= from);
+        found.filter(|found| found.offset < upper)
+    }
+
+    /// The first of the records with the greatest timestamp.
+    pub(crate) fn latest_timestamp(&mut self) -> Option<TimestampedOffset> {
+        let best = self.storage.entries().map(|entry| entry.max_timestamp).max()?;
+        let entry = *self.storage.entries().find(|entry| entry.max_timestamp == best)?;
+        self.in_batch(&entry, |found| found.timestamp >= best)
+    }
+
+    fn in_batch(
+        &mut self,
+        entry: &BatchEntry,
+        wanted: impl Fn(&TimestampedOffset) -> bool,
+    ) -> Option<TimestampedOffset> {
+        let batch = RecordBatch::parse(&self.storage.bytes_of(entry)).ok()?;
+        if batch.timestamp_type() == TimestampType::LogAppendTime {
+            return Some(TimestampedOffset { offset: entry.base_offset, timestamp: entry.max_timestamp });
+        }
+        let decoded = batch.decode(DECOMPRESS_LIMIT).ok()?;
+        let found = decoded.iter().map_while(Result::ok);
+        found.map(|r| TimestampedOffset { offset: r.offset, timestamp: r.timestamp }).find(|found| wanted(found))
+    }
+}

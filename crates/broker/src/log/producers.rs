@@ -1,0 +1,170 @@
+//! Idempotent producers of a partition: epochs, sequences, the last five batches, open transactions.
+
+use kafka_share_messages::ErrorCode;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Batches that a repeated request is recognised by.
+const REMEMBERED: usize = 5;
+
+/// A batch that was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Appended {
+    first_sequence: i32,
+    last_sequence: i32,
+    base_offset: i64,
+    timestamp: i64,
+}
+
+/// What is known of a producer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProducerState {
+    pub(crate) epoch: i16,
+    batches: VecDeque<Appended>,
+    /// First offset of its open transaction.
+    pub(crate) txn_start: Option<i64>,
+    pub(crate) coordinator_epoch: i32,
+    pub(crate) last_timestamp: i64,
+}
+
+impl ProducerState {
+    fn new(epoch: i16) -> Self {
+        ProducerState { epoch, batches: VecDeque::new(), txn_start: None, coordinator_epoch: -1, last_timestamp: -1 }
+    }
+
+    /// Last sequence number of the current epoch, -1 if nothing was written in it.
+    pub(crate) fn last_sequence(&self) -> i32 {
+        self.batches.back().map_or(-1, |batch| batch.last_sequence)
+    }
+
+    fn bump(&mut self, epoch: i16) {
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.batches.clear();
+        }
+    }
+}
+
+/// The identity and numbering of a batch to append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbered {
+    pub(super) producer_id: i64,
+    pub(super) epoch: i16,
+    pub(super) first_sequence: i32,
+    pub(super) last_sequence: i32,
+}
+
+/// A batch that is in the log already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Duplicate {
+    pub(super) base_offset: i64,
+    pub(super) timestamp: i64,
+}
+
+/// All producers of a partition.
+#[derive(Debug, Default)]
+pub(crate) struct Producers {
+    known: BTreeMap<i64, ProducerState>,
+}
+
+impl Producers {
+    pub(crate) fn get(&self, producer_id: i64) -> Option<&ProducerState> {
+        self.known.get(&producer_id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &ProducerState)> {
+        self.known.iter().map(|(id, state)| (*id, state))
+    }
+
+    /// Whether the producer has an open transaction here in this epoch.
+    pub(crate) fn has_open(&self, producer_id: i64, epoch: i16) -> bool {
+        self.get(producer_id).is_some_and(|state| state.epoch == epoch && state.txn_start.is_some())
+    }
+
+    /// A batch among the last five with this numbering.
+    pub(super) fn duplicate(&self, batch: &Numbered) -> Option<Duplicate> {
+        let state = self.get(batch.producer_id).filter(|state| state.epoch == batch.epoch)?;
+        let same =
+            |old: &&Appended| old.first_sequence == batch.first_sequence && old.last_sequence == batch.last_sequence;
+        let old = state.batches.iter().find(same)?;
+        Some(Duplicate { base_offset: old.base_offset, timestamp: old.timestamp })
+    }
+
+    /// Checks epoch and sequence of a new batch. `epoch_per_transaction` is set for transactional batches of TV2, where a
+    /// producer that is new to the partition must begin at 0.
+    pub(super) fn check(&self, batch: &Numbered, epoch_per_transaction: bool) -> Result<(), ErrorCode> {
+        let first = batch.first_sequence;
+        let Some(state) = self.get(batch.producer_id) else {
+            let ok = !epoch_per_transaction || first == 0;
+            return if ok { Ok(()) } else { Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER) };
+        };
+        if batch.epoch < state.epoch {
+            return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
+        }
+        let expected = match state.last_sequence() {
+            _ if batch.epoch != state.epoch => 0,
+            i32::MAX => 0,
+            last => last + 1,
+        };
+        if first == expected { Ok(()) } else { Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER) }
+    }
+
+    /// Notes a batch that was checked and appended. Gives the start of a transaction that it begins.
+    pub(super) fn appended(
+        &mut self,
+        batch: &Numbered,
+        base_offset: i64,
+        timestamp: i64,
+        transactional: bool,
+    ) -> Option<i64> {
+        let state = self.known.entry(batch.producer_id).or_insert_with(|| ProducerState::new(batch.epoch));
+        state.bump(batch.epoch);
+        if state.batches.len() == REMEMBERED {
+            state.batches.pop_front();
+        }
+        let (first_sequence, last_sequence) = (batch.first_sequence, batch.last_sequence);
+        state.batches.push_back(Appended { first_sequence, last_sequence, base_offset, timestamp });
+        state.last_timestamp = timestamp;
+        if transactional && state.txn_start.is_none() {
+            state.txn_start = Some(base_offset);
+            return Some(base_offset);
+        }
+        None
+    }
+
+    /// Checks a transaction marker. `strict` is TV2's rule: the marker's epoch is beyond that of the transaction's
+    /// records, and a repeated marker is let through.
+    pub(super) fn check_marker(
+        &self,
+        producer_id: i64,
+        epoch: i16,
+        coordinator_epoch: i32,
+        strict: bool,
+    ) -> Result<(), ErrorCode> {
+        let Some(state) = self.get(producer_id) else { return Ok(()) };
+        let repeated = state.txn_start.is_none() && epoch == state.epoch;
+        let stale = if strict { epoch <= state.epoch && !repeated } else { epoch < state.epoch };
+        if stale {
+            return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
+        }
+        if coordinator_epoch < state.coordinator_epoch {
+            return Err(ErrorCode::TRANSACTION_COORDINATOR_FENCED);
+        }
+        Ok(())
+    }
+
+    /// Notes a marker that was checked. Gives the start of the transaction that it ended.
+    pub(super) fn marked(&mut self, producer_id: i64, epoch: i16, coordinator_epoch: i32, now_ms: i64) -> Option<i64> {
+        let state = self.known.entry(producer_id).or_insert_with(|| ProducerState::new(epoch));
+        state.bump(epoch);
+        state.coordinator_epoch = coordinator_epoch;
+        state.last_timestamp = now_ms;
+        state.txn_start.take()
+    }
+
+    pub(super) fn expire(&mut self, now_ms: i64, max_idle_ms: i64) {
+        let live = |state: &ProducerState| {
+            state.txn_start.is_some() || now_ms.saturating_sub(state.last_timestamp) < max_idle_ms
+        };
+        self.known.retain(|_, state| live(state));
+    }
+}

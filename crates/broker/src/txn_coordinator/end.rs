@@ -1,0 +1,128 @@
+//! EndTxn under both transaction versions, fencing and timeouts.
+//!
+//! TV1 keeps the epoch; asking again for what was decided is a success. TV2 (KIP-890) takes the next epoch with every
+//! transaction, so that the same epoch means the next transaction, and the epoch before a repeated request.
+
+use super::state::LAST_EPOCH;
+use super::{Status, Transactions, Txn};
+use crate::Now;
+use kafka_share_messages::ErrorCode;
+use kafka_share_wire::Str;
+
+/// What an EndTxn came to: the identity for the next transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) producer_id: i64,
+    pub(crate) epoch: i16,
+}
+
+/// What to do with a request.
+enum Step {
+    /// It was done before.
+    Done,
+    Prepare,
+}
+
+impl Transactions {
+    /// Commits or aborts. `epoch_per_transaction` is set for requests in a version of TV2.
+    pub(crate) fn end(
+        &mut self,
+        now: Now,
+        txn_id: &Str,
+        producer: (i64, i16),
+        commit: bool,
+        epoch_per_transaction: bool,
+    ) -> Result<Ended, ErrorCode> {
+        if txn_id.is_empty() {
+            return Err(ErrorCode::INVALID_REQUEST);
+        }
+        let txn = self.txns.get(txn_id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+        let step = if epoch_per_transaction { txn.step_v2(producer, commit)? } else { txn.step_v1(producer, commit)? };
+        let (producer_id, epoch) = match step {
+            Step::Done => (txn.producer_id, txn.epoch),
+            Step::Prepare => self.prepare(now, txn_id, commit, epoch_per_transaction),
+        };
+        Ok(Ended { producer_id, epoch })
+    }
+
+    /// Aborts an open transaction against its producer's will: its epoch is fenced.
+    pub(super) fn fence_and_abort(&mut self, now: Now, txn_id: &Str) {
+        let Some(txn) = self.txns.get_mut(txn_id).filter(|txn| txn.status == Status::Ongoing) else { return };
+        txn.last_epoch = txn.epoch;
+        txn.epoch = txn.epoch.saturating_add(1);
+        let epoch_per_transaction = txn.epoch_per_transaction;
+        self.prepare(now, txn_id, false, epoch_per_transaction);
+    }
+
+    fn prepare(&mut self, now: Now, txn_id: &Str, commit: bool, epoch_per_transaction: bool) -> (i64, i16) {
+        let exhausted = epoch_per_transaction && self.txns.get(txn_id).is_some_and(Txn::is_exhausted);
+        let fresh = if exhausted { Some(self.allocate()) } else { None };
+        let Some(txn) = self.txns.get_mut(txn_id) else { return (-1, -1) };
+        if let Some(deadline) = txn.deadline.take() {
+            self.timeouts.remove(&(deadline, txn.id.clone()));
+        }
+        txn.status = if commit { Status::PrepareCommit } else { Status::PrepareAbort };
+        txn.last_update_ms = now.wall_ms;
+        txn.epoch_per_transaction = epoch_per_transaction;
+        if epoch_per_transaction {
+            txn.last_epoch = txn.epoch;
+            txn.epoch = txn.epoch.saturating_add(1);
+            txn.next_producer_id = fresh;
+        }
+        self.completions.insert((now.mono + self.marker_delay, txn.id.clone()));
+        match txn.next_producer_id {
+            Some(next) => (next, 0),
+            None => (txn.producer_id, txn.epoch),
+        }
+    }
+}
+
+impl Txn {
+    fn step_v1(&self, producer: (i64, i16), commit: bool) -> Result<Step, ErrorCode> {
+        if self.producer_id != producer.0 {
+            return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
+        }
+        if self.epoch != producer.1 {
+            return Err(ErrorCode::PRODUCER_FENCED);
+        }
+        match self.status {
+            Status::Ongoing => Ok(Step::Prepare),
+            Status::CompleteCommit if commit => Ok(Step::Done),
+            Status::CompleteAbort if !commit => Ok(Step::Done),
+            Status::PrepareCommit if commit => Err(ErrorCode::CONCURRENT_TRANSACTIONS),
+            Status::PrepareAbort if !commit => Err(ErrorCode::CONCURRENT_TRANSACTIONS),
+            _ => Err(ErrorCode::INVALID_TXN_STATE),
+        }
+    }
+
+    fn step_v2(&self, producer: (i64, i16), commit: bool) -> Result<Step, ErrorCode> {
+        let (id, epoch) = producer;
+        // The producer repeats a request that handed it a new id: the old one is named.
+        let repeats_rollover = self.previous_producer_id == id && epoch == LAST_EPOCH && self.epoch == 0;
+        let repeats_bump = epoch.checked_add(1) == Some(self.epoch);
+        let repeats = repeats_bump || repeats_rollover;
+        if self.producer_id != id && !repeats_rollover {
+            return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
+        }
+        let current = epoch == self.epoch;
+        let valid = match self.status {
+            Status::Ongoing | Status::Empty => current,
+            Status::PrepareCommit | Status::PrepareAbort => repeats_bump,
+            Status::CompleteCommit | Status::CompleteAbort => repeats || current,
+        };
+        if !valid {
+            return Err(ErrorCode::PRODUCER_FENCED);
+        }
+        match self.status {
+            Status::Ongoing => Ok(Step::Prepare),
+            // Nothing was begun: only an abort makes sense, and takes an epoch too.
+            Status::Empty if !commit => Ok(Step::Prepare),
+            Status::CompleteCommit if commit && repeats => Ok(Step::Done),
+            Status::CompleteAbort if !commit && repeats => Ok(Step::Done),
+            Status::CompleteCommit | Status::CompleteAbort if !commit && !repeats => Ok(Step::Prepare),
+            Status::PrepareCommit if commit => Err(ErrorCode::CONCURRENT_TRANSACTIONS),
+            Status::PrepareAbort if !commit => Err(ErrorCode::CONCURRENT_TRANSACTIONS),
+            _ => Err(ErrorCode::INVALID_TXN_STATE),
+        }
+    }
+}
