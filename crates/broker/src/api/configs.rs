@@ -1,8 +1,16 @@
 //! What several APIs say about settings.
 
+use crate::cluster::Cluster;
 use crate::settings::{Definition, Overrides, TOPIC_DEFINITIONS};
 use kafka_share_messages::create_topics_response::CreatableTopicConfigs;
 use kafka_share_wire::Str;
+
+/// Kinds of resources, as on the wire.
+pub(super) const TOPIC: i8 = 2;
+pub(super) const BROKER: i8 = 4;
+pub(super) const BROKER_LOGGER: i8 = 8;
+pub(super) const CLIENT_METRICS: i8 = 16;
+pub(super) const GROUP: i8 = 32;
 
 /// Where a value comes from, as on the wire.
 pub(super) const SOURCE_TOPIC: i8 = 1;
@@ -27,4 +35,38 @@ pub(super) fn created_configs(overrides: &Overrides) -> Vec<CreatableTopicConfig
             ..Default::default()
         })
         .collect()
+}
+
+/// A broker's settings: name, ConfigType, value. They follow from how the broker was built and cannot be changed.
+pub(super) fn broker_settings(cluster: &Cluster) -> Vec<(&'static str, i8, String)> {
+    const BOOL: i8 = 1;
+    const TEXT: i8 = 2;
+    const INT: i8 = 3;
+    let config = &cluster.config;
+    let groups = &config.groups;
+    let int = |name, value: i64| (name, INT, value.to_string());
+    vec![
+        ("auto.create.topics.enable", BOOL, config.auto_create_topics.to_string()),
+        int("default.replication.factor", i64::from(config.default_replication)),
+        ("errors.deadletterqueue.auto.create.topics.enable", BOOL, "false".into()),
+        ("errors.deadletterqueue.topic.name.prefix", TEXT, "dlq.".into()),
+        int("group.share.heartbeat.interval.ms", groups.default_heartbeat_ms),
+        int("group.share.max.delivery.count.limit", groups.delivery_count_limit.1),
+        int("group.share.max.partition.max.record.locks", groups.max_record_locks.1),
+        int("group.share.max.record.lock.duration.ms", groups.record_lock_ms.1),
+        int("group.share.max.session.timeout.ms", groups.session_timeout_ms.1),
+        int("group.share.max.share.sessions", groups.max_share_sessions as i64),
+        int("group.share.max.size", groups.max_group_size as i64),
+        int("group.share.min.delivery.count.limit", groups.delivery_count_limit.0),
+        int("group.share.min.partition.max.record.locks", groups.max_record_locks.0),
+        int("group.share.min.record.lock.duration.ms", groups.record_lock_ms.0),
+        int("group.share.min.session.timeout.ms", groups.session_timeout_ms.0),
+        int("group.share.record.lock.duration.ms", groups.default_record_lock_ms),
+        int("group.share.session.timeout.ms", groups.default_session_timeout_ms),
+        int("message.max.bytes", 1_048_588),
+        int("num.partitions", i64::from(config.default_partitions)),
+        int("producer.id.expiration.ms", config.producer_id_expiration_ms),
+        int("socket.request.max.bytes", config.max_request_bytes as i64),
+        int("transaction.max.timeout.ms", i64::from(config.transaction_max_timeout_ms)),
+    ]
 }

@@ -7,23 +7,41 @@ mod table;
 mod add_partitions_to_txn;
 #[path = "18_api_versions.rs"]
 mod api_versions;
+#[path = "37_create_partitions.rs"]
+mod create_partitions;
 #[path = "19_create_topics.rs"]
 mod create_topics;
+#[path = "21_delete_records.rs"]
+mod delete_records;
 #[path = "20_delete_topics.rs"]
 mod delete_topics;
 #[path = "60_describe_cluster.rs"]
 mod describe_cluster;
+#[path = "32_describe_configs.rs"]
+mod describe_configs;
+#[path = "61_describe_producers.rs"]
+mod describe_producers;
+#[path = "75_describe_topic_partitions.rs"]
+mod describe_topic_partitions;
+#[path = "65_describe_transactions.rs"]
+mod describe_transactions;
 #[path = "26_end_txn.rs"]
 mod end_txn;
 #[path = "01_fetch.rs"]
 mod fetch;
 #[path = "10_find_coordinator.rs"]
 mod find_coordinator;
+#[path = "44_incremental_alter_configs.rs"]
+mod incremental_alter_configs;
 #[path = "22_init_producer_id.rs"]
 mod init_producer_id;
 mod leader_hints;
+#[path = "74_list_config_resources.rs"]
+mod list_config_resources;
 #[path = "02_list_offsets.rs"]
 mod list_offsets;
+#[path = "66_list_transactions.rs"]
+mod list_transactions;
 #[path = "03_metadata.rs"]
 mod metadata;
 #[path = "00_produce.rs"]

@@ -3,6 +3,10 @@
 use super::{Outcome, RequestContext, Served};
 use super::{add_partitions_to_txn, end_txn, fetch, init_producer_id, list_offsets, produce, write_txn_markers};
 use super::{api_versions, create_topics, delete_topics, describe_cluster, find_coordinator, metadata};
+use super::{
+    create_partitions, delete_records, describe_configs, describe_producers, describe_topic_partitions,
+    describe_transactions, incremental_alter_configs, list_config_resources, list_transactions,
+};
 use crate::cluster::{CloseReason, Cluster};
 use crate::config::BrokerFeatures;
 use kafka_share_messages::{ApiKey, Request};
@@ -10,7 +14,7 @@ use kafka_share_wire::Reader;
 use std::ops::RangeInclusive;
 
 /// Keys that [`handle`] serves, in order.
-const SERVED: &[i16] = &[0, 1, 2, 3, 10, 18, 19, 20, 22, 24, 26, 27, 60];
+const SERVED: &[i16] = &[0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 44, 60, 61, 65, 66, 74, 75];
 
 /// The versions that the broker serves and advertises of `key`.
 pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeInclusive<i16>> {
@@ -34,16 +38,25 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         0 => run(cluster, ctx, body, produce::handle),
         1 => run(cluster, ctx, body, fetch::handle),
         2 => run(cluster, ctx, body, list_offsets::handle),
-        22 => run(cluster, ctx, body, init_producer_id::handle),
-        24 => run(cluster, ctx, body, add_partitions_to_txn::handle),
-        26 => run(cluster, ctx, body, end_txn::handle),
-        27 => run(cluster, ctx, body, write_txn_markers::handle),
         3 => run(cluster, ctx, body, metadata::handle),
         10 => run(cluster, ctx, body, find_coordinator::handle),
         18 => run(cluster, ctx, body, api_versions::handle),
         19 => run(cluster, ctx, body, create_topics::handle),
         20 => run(cluster, ctx, body, delete_topics::handle),
+        21 => run(cluster, ctx, body, delete_records::handle),
+        22 => run(cluster, ctx, body, init_producer_id::handle),
+        24 => run(cluster, ctx, body, add_partitions_to_txn::handle),
+        26 => run(cluster, ctx, body, end_txn::handle),
+        27 => run(cluster, ctx, body, write_txn_markers::handle),
+        32 => run(cluster, ctx, body, describe_configs::handle),
+        37 => run(cluster, ctx, body, create_partitions::handle),
+        44 => run(cluster, ctx, body, incremental_alter_configs::handle),
         60 => run(cluster, ctx, body, describe_cluster::handle),
+        61 => run(cluster, ctx, body, describe_producers::handle),
+        65 => run(cluster, ctx, body, describe_transactions::handle),
+        66 => run(cluster, ctx, body, list_transactions::handle),
+        74 => run(cluster, ctx, body, list_config_resources::handle),
+        75 => run(cluster, ctx, body, describe_topic_partitions::handle),
         _ => Err(CloseReason::Unsupported { key: ctx.key, version: ctx.version }),
     }
 }

@@ -41,5 +41,11 @@ pub(crate) fn apply_marker(
 ) {
 }
 
+/// Records below `start` were deleted from the partition.
+pub(crate) fn on_log_start_moved(_cluster: &mut Cluster, _now: Now, _topic: Uuid, _partition: i32, _start: i64) {}
+
+/// The settings of a group were changed; [`Cluster::group_config`] gives the new ones.
+pub(crate) fn on_group_config_changed(_cluster: &mut Cluster, _now: Now, _group: &str) {}
+
 /// The topic is gone for good; one of the same name would have another id.
 pub(crate) fn on_topic_deleted(_cluster: &mut Cluster, _now: Now, _topic: Uuid) {}

@@ -1,0 +1,49 @@
+//! DescribeProducers (v0): what a partition's leader knows of its producers.
+
+use super::{Outcome, RequestContext};
+use crate::cluster::{Cluster, TopicRef};
+use kafka_share_messages::describe_producers_response::{PartitionResponse, ProducerState, TopicResponse};
+use kafka_share_messages::{DescribeProducersRequest, DescribeProducersResponse, ErrorCode};
+use kafka_share_wire::Str;
+
+pub(crate) fn handle(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    request: DescribeProducersRequest,
+) -> Outcome<DescribeProducersResponse> {
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in &request.topics {
+        let mut partitions = Vec::with_capacity(topic.partition_indexes.len());
+        for index in &topic.partition_indexes {
+            let result = producers(cluster, ctx, &topic.name, *index);
+            partitions.push(PartitionResponse {
+                partition_index: *index,
+                error_code: result.as_ref().err().copied().unwrap_or(ErrorCode::NONE),
+                active_producers: result.unwrap_or_default(),
+                ..Default::default()
+            });
+        }
+        topics.push(TopicResponse { name: topic.name.clone(), partitions, ..Default::default() });
+    }
+    Outcome::Reply(DescribeProducersResponse { topics, ..Default::default() })
+}
+
+fn producers(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    topic: &Str,
+    index: i32,
+) -> Result<Vec<ProducerState>, ErrorCode> {
+    let id = cluster.find_topic(&TopicRef::Name(topic))?.id;
+    let partition = cluster.led_partition(ctx.node, id, index, -1)?;
+    let describe = |(producer_id, state): (i64, &crate::log::ProducerState)| ProducerState {
+        producer_id,
+        producer_epoch: i32::from(state.epoch),
+        last_sequence: state.last_sequence(),
+        last_timestamp: state.last_timestamp,
+        coordinator_epoch: state.coordinator_epoch,
+        current_txn_start_offset: state.txn_start.unwrap_or(-1),
+        ..Default::default()
+    };
+    Ok(partition.log.producers().iter().map(describe).collect())
+}
