@@ -1,0 +1,94 @@
+//! `file`: JSON lines. Each record is one object; the file is synced to disk before records are acknowledged.
+
+use crate::{ConnectError, Data, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tokio::fs::{File, OpenOptions};
+use tokio::io::AsyncWriteExt;
+
+pub(super) struct FileConnector;
+
+impl SinkConnector for FileConnector {
+    fn start(&mut self, properties: &Properties) -> Result<(), ConnectError> {
+        path(properties, 0).map(drop)
+    }
+
+    fn new_task(&self) -> Box<dyn SinkTask> {
+        Box::new(FileSink::default())
+    }
+}
+
+/// Writes `file` (task 0) or `file.N` (task N), appending.
+#[derive(Debug, Default)]
+pub struct FileSink {
+    file: Option<File>,
+    path: PathBuf,
+}
+
+fn path(properties: &Properties, task: usize) -> Result<PathBuf, ConnectError> {
+    let name = properties.get("file").filter(|f| !f.is_empty());
+    let name = name.ok_or_else(|| ConnectError::config("file is missing: the path to write to"))?;
+    Ok(if task == 0 { PathBuf::from(name) } else { PathBuf::from(format!("{name}.{task}")) })
+}
+
+fn to_json(data: &Data) -> Value {
+    match data {
+        Data::Null => Value::Null,
+        Data::Bytes(bytes) => Value::String(String::from_utf8_lossy(bytes).into_owned()),
+        Data::String(text) => Value::String(text.clone()),
+        Data::Json(value) => value.clone(),
+    }
+}
+
+fn line(record: &SinkRecord) -> String {
+    let header = |(key, value): &(String, Option<bytes::Bytes>)| {
+        json!([key, value.as_ref().map(|v| String::from_utf8_lossy(v).into_owned())])
+    };
+    let object = json!({
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": to_json(&record.key),
+        "value": to_json(&record.value),
+        "headers": record.headers.iter().map(header).collect::<Vec<_>>(),
+    });
+    object.to_string() + "\n"
+}
+
+#[async_trait]
+impl SinkTask for FileSink {
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn start(&mut self, context: SinkTaskContext, properties: &Properties) -> Result<(), ConnectError> {
+        self.path = path(properties, context.task())?;
+        let file = OpenOptions::new().create(true).append(true).open(&self.path).await;
+        self.file = Some(file.map_err(|e| ConnectError::config(format!("file={}: {e}", self.path.display())))?);
+        Ok(())
+    }
+
+    async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
+        let Some(file) = &mut self.file else { return Err(ConnectError::fatal("the file sink was not started")) };
+        let lines: String = records.iter().map(line).collect();
+        // A full disk may have room again later; the lines before it are written once more then.
+        let written = file.write_all(lines.as_bytes()).await;
+        written.map_err(|e| ConnectError::retriable(format!("{}: {e}", self.path.display())))
+    }
+
+    async fn flush(&mut self) -> Result<(), ConnectError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let synced = async {
+            file.flush().await?;
+            file.sync_data().await
+        };
+        synced.await.map_err(|e| ConnectError::retriable(format!("{}: {e}", self.path.display())))
+    }
+
+    async fn stop(&mut self) {
+        let _ = self.flush().await;
+        self.file = None;
+    }
+}

@@ -1,0 +1,23 @@
+//! Sinks that come with the driver.
+
+mod file;
+mod kafka;
+
+pub use file::FileSink;
+pub use kafka::KafkaSink;
+
+use crate::{ConnectError, SinkConnector};
+
+/// A connector by its class: `file` or `kafka`.
+///
+/// # Errors
+/// Unknown classes.
+pub fn connector(class: &str) -> Result<Box<dyn SinkConnector>, ConnectError> {
+    match class {
+        "file" | "FileStreamSink" | "org.apache.kafka.connect.file.FileStreamSinkConnector" => {
+            Ok(Box::new(file::FileConnector))
+        }
+        "kafka" => Ok(Box::new(kafka::KafkaConnector)),
+        other => Err(ConnectError::config(format!("connector.class={other}: file or kafka is expected"))),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a sink implements, with Kafka Connect's names and contract.
+
+use crate::{ConnectError, Properties, SinkRecord};
+use async_trait::async_trait;
+use kafka_share::TransactionalProducer;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Takes records out of Kafka. The same whether records come from a share group or not.
+///
+/// ```
+/// use kafka_share_connect::{ConnectError, Properties, SinkRecord, SinkTask, SinkTaskContext};
+///
+/// struct Counting(u64);
+///
+/// #[async_trait::async_trait]
+/// impl SinkTask for Counting {
+///     fn version(&self) -> &str {
+///         "1.0"
+///     }
+///     async fn start(&mut self, _context: SinkTaskContext, _properties: &Properties) -> Result<(), ConnectError> {
+///         Ok(())
+///     }
+///     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
+///         self.0 += records.len() as u64;
+///         Ok(())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait SinkTask: Send {
+    /// Version of the sink.
+    fn version(&self) -> &str;
+
+    /// Called once, before any record.
+    ///
+    /// # Errors
+    /// The task does not run then.
+    async fn start(&mut self, context: SinkTaskContext, properties: &Properties) -> Result<(), ConnectError>;
+
+    /// Writes records. A retriable error gives the same records again, in the same order; any other means that they
+    /// cannot be written, and the driver looks for the one that is at fault by putting parts of them.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError>;
+
+    /// Makes what was put durable. Records are acknowledged after it.
+    ///
+    /// # Errors
+    /// The records since the last flush are not acknowledged then.
+    async fn flush(&mut self) -> Result<(), ConnectError> {
+        Ok(())
+    }
+
+    /// Called once, at the end.
+    async fn stop(&mut self) {}
+}
+
+/// Makes the tasks of a sink.
+pub trait SinkConnector: Send + Sync {
+    /// Checks the connector's properties.
+    ///
+    /// # Errors
+    /// Names the setting and the fix.
+    fn start(&mut self, properties: &Properties) -> Result<(), ConnectError>;
+
+    /// A new task, not started.
+    fn new_task(&self) -> Box<dyn SinkTask>;
+
+    /// Properties of each of at most `max_tasks` tasks; all the same by default.
+    fn task_configs(&self, properties: &Properties, max_tasks: usize) -> Vec<Properties> {
+        vec![properties.clone(); max_tasks]
+    }
+
+    /// Whether outputs can be part of a Kafka transaction through [`SinkTaskContext::producer`].
+    fn supports_exactly_once(&self) -> bool {
+        false
+    }
+}
+
+/// What a task gets from its driver.
+#[derive(Debug, Clone)]
+pub struct SinkTaskContext {
+    task: usize,
+    producer: Option<Arc<TransactionalProducer>>,
+    reporter: ErrantRecordReporter,
+}
+
+impl SinkTaskContext {
+    pub(crate) fn new(task: usize, producer: Option<Arc<TransactionalProducer>>) -> Self {
+        SinkTaskContext { task, producer, reporter: ErrantRecordReporter::default() }
+    }
+
+    /// Number of the task, from 0.
+    #[must_use]
+    pub fn task(&self) -> usize {
+        self.task
+    }
+
+    /// With exactly-once semantics: the producer whose open transaction also holds the acknowledgements. The driver
+    /// begins and commits; the task only sends.
+    #[must_use]
+    pub fn producer(&self) -> Option<&Arc<TransactionalProducer>> {
+        self.producer.as_ref()
+    }
+
+    /// Where single bad records are reported, while the rest of a put succeeds.
+    #[must_use]
+    pub fn errant_record_reporter(&self) -> &ErrantRecordReporter {
+        &self.reporter
+    }
+}
+
+/// Takes reports of single bad records of the put that is under way. With `errors.tolerance=all` they are rejected,
+/// and the others accepted; with `none` the task fails after the put.
+#[derive(Debug, Clone, Default)]
+pub struct ErrantRecordReporter {
+    reports: Arc<Mutex<Vec<Report>>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) topic: String,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    pub(crate) error: String,
+}
+
+impl ErrantRecordReporter {
+    /// Reports a record.
+    pub fn report(&self, record: &SinkRecord, error: impl std::fmt::Display) {
+        let (topic, partition, offset) = (record.topic.clone(), record.partition, record.offset);
+        let report = Report { topic, partition, offset, error: error.to_string() };
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Report> {
+        std::mem::take(&mut *self.reports.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
