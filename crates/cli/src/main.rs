@@ -2,6 +2,7 @@
 
 mod broker;
 mod cluster_args;
+mod connect;
 mod demo;
 mod exit;
 
@@ -31,6 +32,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Runs the embedded broker. For development and tests: production is Apache Kafka.
     Broker(broker::BrokerArgs),
+    /// Runs sinks on share groups, from Kafka Connect's kind of files.
+    Connect(connect::ConnectArgs),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         match args.command {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Broker(args) => broker::run(args).await,
+            Command::Connect(args) => Box::pin(connect::run(args)).await,
         }
     });
     // Tasks that still say goodbye to a broker must not hold up the exit.

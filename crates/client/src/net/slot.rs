@@ -52,7 +52,7 @@ impl Slot {
         };
         let connection = Connection::spawn(connection_config, format!("{host}:{port}"), open, move |ended| {
             let mut health = health.lock().unwrap_or_else(PoisonError::into_inner);
-            // A connection that worked and ended is opened again without a pause, but only once in a row.
+            // A connection that worked and ended counts as a first failure: the next one opens after the shortest pause.
             health.failures = if ended.was_ready { 1 } else { health.failures + 1 };
             let random = health.jitter.next_u64();
             health.not_before = Some(Instant::now() + backoff.pause(health.failures, random));
