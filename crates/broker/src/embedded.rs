@@ -2,7 +2,7 @@
 
 use crate::net::{Hub, Listener, run_timer};
 use crate::settings::GroupBounds;
-use crate::{Cluster, ClusterConfig, CoordinatorKind, NodeConfig, Now};
+use crate::{Cluster, ClusterConfig, CoordinatorKind, Fault, FaultId, NodeConfig, Now};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -257,6 +257,22 @@ impl EmbeddedBroker {
     /// See [`Cluster::start_node`].
     pub fn start_node(&self, node: i32) -> bool {
         self.hub.with(|cluster, now| cluster.start_node(now, node))
+    }
+
+    /// Makes something go wrong; see [`Fault`].
+    pub fn fault(&self, fault: Fault) -> FaultId {
+        self.hub.with(|cluster, _| cluster.inject(fault))
+    }
+
+    /// See [`Cluster::fault_hits`].
+    #[must_use]
+    pub fn fault_hits(&self, id: FaultId) -> u32 {
+        self.hub.with(|cluster, _| cluster.fault_hits(id))
+    }
+
+    /// Takes all faults back.
+    pub fn clear_faults(&self) {
+        self.hub.with(|cluster, _| cluster.clear_faults());
     }
 
     /// Moves the broker's clocks on, so that timeouts, locks and sessions of that time run out now.

@@ -66,6 +66,7 @@ fn describe(
                 read_only: true,
                 config_source: SOURCE_STATIC_BROKER,
                 config_type,
+                documentation: None,
                 ..Default::default()
             })
             .collect()),
@@ -111,6 +112,7 @@ fn describe_one(
         is_sensitive: false,
         synonyms: list,
         config_type: definition.kind.wire_type(),
+        documentation: None,
         ..Default::default()
     }
 }

@@ -1,6 +1,7 @@
 //! One file per API key, and the table that leads to them.
 
 mod configs;
+mod errors;
 mod table;
 
 #[path = "24_add_partitions_to_txn.rs"]
@@ -50,10 +51,12 @@ mod produce;
 mod write_txn_markers;
 
 pub(crate) use api_versions::refuse as refuse_api_versions;
+pub(crate) use errors::error_answer;
 pub(crate) use table::{handle, versions};
 
 use crate::Now;
 use crate::cluster::{CloseReason, ConnId, Parked, WaitKey};
+use crate::faults::AnswerFault;
 use kafka_share_messages::{ApiKey, Message, frame};
 use kafka_share_wire::{Frame, Str};
 use std::time::Duration;
@@ -69,6 +72,8 @@ pub(crate) struct RequestContext {
     pub(crate) version: i16,
     pub(crate) correlation_id: i32,
     pub(crate) client_id: Option<Str>,
+    /// What a fault does to the answer.
+    pub(crate) answer_fault: Option<AnswerFault>,
 }
 
 impl RequestContext {

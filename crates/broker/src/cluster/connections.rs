@@ -150,6 +150,13 @@ impl Cluster {
         result
     }
 
+    /// Nothing more is answered on this connection.
+    pub(super) fn hold(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn) {
+            connection.state = Busy::Stuck;
+        }
+    }
+
     /// Serves what queued behind a request that was answered.
     pub(super) fn drain(&mut self, now: Now, conn: ConnId) {
         while let Some(connection) = self.connections.get_mut(conn) {

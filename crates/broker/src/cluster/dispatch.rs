@@ -1,5 +1,6 @@
 //! From a frame to an answer: header, version, handler, encoding.
 
+use super::faults::Verdict;
 use super::{CloseReason, Cluster, ConnId};
 use crate::api::{self, Answer, RequestContext, Served};
 use crate::{Now, Output};
@@ -12,7 +13,7 @@ impl Cluster {
         let malformed = |error: kafka_share_wire::Error| CloseReason::Malformed(error.to_string());
         let (header, body) = frame::decode_request_header(request).map_err(malformed)?;
         let (key, version) = (ApiKey(header.request_api_key), header.request_api_version);
-        let ctx = RequestContext {
+        let mut ctx = RequestContext {
             now,
             node,
             conn,
@@ -20,6 +21,7 @@ impl Cluster {
             version,
             correlation_id: header.correlation_id,
             client_id: header.client_id,
+            answer_fault: None,
         };
         if !api::versions(&self.config.features, key).is_some_and(|range| range.contains(&version)) {
             if key == ApiKey::API_VERSIONS {
@@ -28,6 +30,17 @@ impl Cluster {
                 return Ok(());
             }
             return Err(CloseReason::Unsupported { key, version });
+        }
+        match self.judge(&ctx, &body)? {
+            Verdict::Serve(fault) => ctx.answer_fault = fault,
+            Verdict::Answer(answer) => {
+                self.finish(&ctx, answer);
+                return Ok(());
+            }
+            Verdict::Ignore => {
+                self.hold(conn);
+                return Ok(());
+            }
         }
         match api::handle(self, &ctx, body)? {
             Served::Answer(answer) => self.finish(&ctx, answer),
@@ -39,6 +52,9 @@ impl Cluster {
 
     /// Sends an answer.
     pub(super) fn finish(&mut self, ctx: &RequestContext, answer: Answer) {
+        if let Some(fault) = ctx.answer_fault {
+            return self.finish_badly(ctx.clone(), answer, fault);
+        }
         match answer {
             Answer::Frame(frame) => {
                 self.output.push_back(Output::Send { conn: ctx.conn, segments: frame.into_segments() });

@@ -2,6 +2,7 @@
 
 mod connections;
 mod dispatch;
+mod faults;
 mod housekeeping;
 mod leaders;
 mod nodes;
@@ -22,6 +23,7 @@ pub(crate) use topics::check_name as check_topic_name;
 pub(crate) use topics::{Partition, Topic, Topics};
 pub(crate) use waiters::{Parked, WaitKey};
 
+use crate::faults::Faults;
 use crate::rng::Rng;
 use crate::settings::Overrides;
 use crate::share::Share;
@@ -63,6 +65,7 @@ pub struct Cluster {
     pub(crate) nodes: Vec<Node>,
     pub(crate) topics: Topics,
     pub(crate) share: Share,
+    faults: Faults,
     pub(crate) transactions: Transactions,
     /// Bytes of all logs.
     pub(crate) log_bytes: usize,
@@ -87,6 +90,7 @@ impl Cluster {
             nodes,
             topics: Topics::default(),
             group_overrides: BTreeMap::new(),
+            faults: Faults::default(),
             share: Share::new(&config),
             transactions: Transactions::new(
                 config.transaction_max_timeout_ms,
@@ -155,3 +159,6 @@ impl std::fmt::Debug for Cluster {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+#[cfg(test)]
+mod data_tests;

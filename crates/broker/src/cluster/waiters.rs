@@ -134,6 +134,7 @@ impl Cluster {
         match answer {
             Some(answer) => {
                 connection.state = Busy::Idle;
+                // A fault may park the answer once more.
                 self.finish(&waiter.ctx, answer);
                 self.drain(now, conn);
             }

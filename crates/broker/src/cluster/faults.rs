@@ -1,0 +1,112 @@
+//! Faults at work: before a request is served, and on its answer.
+
+use super::{CloseReason, Cluster, Parked};
+use crate::api::{self, Answer, RequestContext};
+use crate::faults::AnswerFault;
+use crate::{Fault, FaultAction, FaultId, Output};
+use bytes::{Bytes, BytesMut};
+use kafka_share_wire::Reader;
+
+/// What a fault leaves of a request.
+pub(super) enum Verdict {
+    /// Serve it, and do this to its answer.
+    Serve(Option<AnswerFault>),
+    /// Send this and do not serve it.
+    Answer(Answer),
+    /// Neither serve nor answer it.
+    Ignore,
+}
+
+impl Cluster {
+    /// Makes something go wrong.
+    pub fn inject(&mut self, fault: Fault) -> FaultId {
+        self.faults.inject(fault)
+    }
+
+    /// Takes a fault back; no matter if it is used up.
+    pub fn remove_fault(&mut self, id: FaultId) {
+        self.faults.remove(id);
+    }
+
+    /// Takes all faults back.
+    pub fn clear_faults(&mut self) {
+        self.faults.clear();
+    }
+
+    /// How many requests a fault has picked so far.
+    #[must_use]
+    pub fn fault_hits(&self, id: FaultId) -> u32 {
+        self.faults.hits(id)
+    }
+
+    pub(super) fn judge(&mut self, ctx: &RequestContext, body: &Reader) -> Result<Verdict, CloseReason> {
+        let Some(action) = self.faults.pick(ctx.node, ctx.key) else { return Ok(Verdict::Serve(None)) };
+        tracing::debug!(node = ctx.node, key = %ctx.key, ?action, "fault");
+        Ok(match action {
+            FaultAction::Error(code) => Verdict::Answer(api::error_answer(ctx, body.clone(), code)?),
+            FaultAction::Close => return Err(CloseReason::Fault),
+            FaultAction::Ignore => Verdict::Ignore,
+            FaultAction::Delay(by) => Verdict::Serve(Some(AnswerFault::Delay(by))),
+            FaultAction::ApplyAndClose => Verdict::Serve(Some(AnswerFault::Lose)),
+            FaultAction::CutAfter(bytes) => Verdict::Serve(Some(AnswerFault::CutAfter(bytes))),
+            FaultAction::Truncate(bytes) => Verdict::Serve(Some(AnswerFault::Truncate(bytes))),
+            FaultAction::ShiftCorrelationId(by) => Verdict::Serve(Some(AnswerFault::ShiftCorrelationId(by))),
+            FaultAction::MoveLeader { topic, partition, node } => {
+                self.move_leader(ctx.now, &topic, partition, node);
+                Verdict::Serve(None)
+            }
+            FaultAction::RestartNode(node) => {
+                self.restart_node(ctx.now, node);
+                if node == ctx.node { Verdict::Ignore } else { Verdict::Serve(None) }
+            }
+        })
+    }
+
+    /// Sends an answer as a fault wants it.
+    pub(super) fn finish_badly(&mut self, mut ctx: RequestContext, answer: Answer, fault: AnswerFault) {
+        ctx.answer_fault = None;
+        if let AnswerFault::Delay(by) = fault {
+            let deadline = ctx.now.mono + by;
+            return self.park(ctx, deadline, Vec::new(), Box::new(Held(Some(answer))));
+        }
+        let Answer::Frame(frame) = answer else { return self.finish(&ctx, answer) };
+        let mut bytes = BytesMut::from(&frame.to_vec()[..]);
+        let close = match fault {
+            AnswerFault::Delay(_) => false,
+            AnswerFault::Lose => {
+                bytes.clear();
+                true
+            }
+            AnswerFault::CutAfter(keep) => {
+                bytes.truncate(keep);
+                true
+            }
+            AnswerFault::Truncate(less) => {
+                bytes.truncate(bytes.len().saturating_sub(less).max(4));
+                let size = (bytes.len() - 4) as i32;
+                bytes[..4].copy_from_slice(&size.to_be_bytes());
+                false
+            }
+            AnswerFault::ShiftCorrelationId(by) => {
+                let id = ctx.correlation_id.wrapping_add(by);
+                bytes[4..8].copy_from_slice(&id.to_be_bytes());
+                false
+            }
+        };
+        if !bytes.is_empty() {
+            self.output.push_back(Output::Send { conn: ctx.conn, segments: vec![Bytes::from(bytes)] });
+        }
+        if close {
+            self.close(ctx.now, ctx.conn, CloseReason::Fault);
+        }
+    }
+}
+
+/// An answer that waits for its time.
+struct Held(Option<Answer>);
+
+impl Parked for Held {
+    fn resume(&mut self, _: &mut Cluster, _: &RequestContext, expired: bool) -> Option<Answer> {
+        if expired { self.0.take() } else { None }
+    }
+}

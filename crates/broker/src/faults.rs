@@ -1,0 +1,165 @@
+//! Faults on request: what a test wants to go wrong, and when.
+//!
+//! A [`Fault`] picks requests (by API key, node, and how many to let pass first) and says what happens to them. Faults are
+//! asked in the order they were injected; the first that matches is used up once per request.
+
+use kafka_share_messages::{ApiKey, ErrorCode};
+use std::time::Duration;
+
+/// What happens to a request that a fault picked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultAction {
+    /// The request is not served; the answer carries this error wherever it has room for one.
+    Error(ErrorCode),
+    /// The request is not served and the connection closed.
+    Close,
+    /// The request is not served and never answered, nor is anything after it on the connection, which stays open.
+    Ignore,
+    /// The request is served and answered this much later.
+    Delay(Duration),
+    /// The request is served, its answer lost and the connection closed.
+    ApplyAndClose,
+    /// The request is served; this many bytes of the answer (size prefix included) are sent, then the connection closes.
+    CutAfter(usize),
+    /// The request is served; its answer lacks this many bytes at the end, under a size prefix that fits.
+    Truncate(usize),
+    /// The request is served; the answer's correlation id is changed by this much.
+    ShiftCorrelationId(i32),
+    /// Before the request is served, the partition gets this leader.
+    MoveLeader {
+        /// The topic's name.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// The new leader.
+        node: i32,
+    },
+    /// Before the request is served, the node restarts. If it is the node that was asked, the request is lost.
+    RestartNode(i32),
+}
+
+/// A fault to inject.
+///
+/// ```
+/// use kafka_share_broker::{Fault, FaultAction};
+/// use kafka_share_messages::{ApiKey, ErrorCode};
+///
+/// // The third and fourth produce request to node 2 are refused.
+/// let fault = Fault::new(FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER))
+///     .key(ApiKey::PRODUCE)
+///     .node(2)
+///     .skip(2)
+///     .times(2);
+/// # let _ = fault;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Fault {
+    action: FaultAction,
+    key: Option<ApiKey>,
+    node: Option<i32>,
+    skip: u32,
+    times: u32,
+}
+
+impl Fault {
+    /// Happens to the next request of any kind, once.
+    pub fn new(action: FaultAction) -> Self {
+        Fault { action, key: None, node: None, skip: 0, times: 1 }
+    }
+
+    /// Only requests of this API.
+    pub fn key(mut self, key: ApiKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Only requests to this node.
+    pub fn node(mut self, node: i32) -> Self {
+        self.node = Some(node);
+        self
+    }
+
+    /// Lets this many matching requests pass first.
+    pub fn skip(mut self, count: u32) -> Self {
+        self.skip = count;
+        self
+    }
+
+    /// Happens to this many requests. Default 1; `u32::MAX` does not end.
+    pub fn times(mut self, count: u32) -> Self {
+        self.times = count;
+        self
+    }
+}
+
+/// Names an injected fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FaultId(u64);
+
+/// What is done to the answer of a request that was served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerFault {
+    Delay(Duration),
+    Lose,
+    CutAfter(usize),
+    Truncate(usize),
+    ShiftCorrelationId(i32),
+}
+
+#[derive(Debug)]
+struct Injected {
+    id: FaultId,
+    fault: Fault,
+    hits: u32,
+}
+
+/// All injected faults.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    next: u64,
+    injected: Vec<Injected>,
+}
+
+impl Faults {
+    pub(crate) fn inject(&mut self, fault: Fault) -> FaultId {
+        let id = FaultId(self.next);
+        self.next += 1;
+        self.injected.push(Injected { id, fault, hits: 0 });
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: FaultId) {
+        self.injected.retain(|injected| injected.id != id);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.injected.clear();
+    }
+
+    pub(crate) fn hits(&self, id: FaultId) -> u32 {
+        self.injected.iter().find(|injected| injected.id == id).map_or(0, |injected| injected.hits)
+    }
+
+    /// The action for a request, if a fault picks it.
+    pub(crate) fn pick(&mut self, node: i32, key: ApiKey) -> Option<FaultAction> {
+        for injected in &mut self.injected {
+            let fault = &mut injected.fault;
+            let matches = fault.key.is_none_or(|k| k == key) && fault.node.is_none_or(|n| n == node);
+            if !matches || fault.times == 0 {
+                continue;
+            }
+            if fault.skip > 0 {
+                fault.skip -= 1;
+                continue;
+            }
+            if fault.times != u32::MAX {
+                fault.times -= 1;
+            }
+            injected.hits += 1;
+            return Some(fault.action.clone());
+        }
+        None
+    }
+}
