@@ -1,6 +1,7 @@
-//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, byte vectors.
+//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, raw connections, byte vectors.
 
 pub mod java;
 pub mod kafka;
+pub mod raw;
 pub mod specs;
 pub mod vectors;

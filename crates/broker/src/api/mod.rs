@@ -6,6 +6,8 @@ mod table;
 
 #[path = "24_add_partitions_to_txn.rs"]
 mod add_partitions_to_txn;
+#[path = "96_add_share_acks_to_txn.rs"]
+mod add_share_acks_to_txn;
 #[path = "18_api_versions.rs"]
 mod api_versions;
 #[path = "37_create_partitions.rs"]
@@ -47,6 +49,14 @@ mod list_transactions;
 mod metadata;
 #[path = "00_produce.rs"]
 mod produce;
+#[path = "79_share_acknowledge.rs"]
+mod share_acknowledge;
+#[path = "78_share_fetch.rs"]
+mod share_fetch;
+#[path = "76_share_group_heartbeat.rs"]
+mod share_group_heartbeat;
+#[path = "95_txn_share_acknowledge.rs"]
+mod txn_share_acknowledge;
 #[path = "27_write_txn_markers.rs"]
 mod write_txn_markers;
 

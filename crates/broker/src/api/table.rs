@@ -7,6 +7,9 @@ use super::{
     create_partitions, delete_records, describe_configs, describe_producers, describe_topic_partitions,
     describe_transactions, incremental_alter_configs, list_config_resources, list_transactions,
 };
+use super::{
+    add_share_acks_to_txn, share_acknowledge, share_fetch, share_group_heartbeat, txn_share_acknowledge,
+};
 use crate::cluster::{CloseReason, Cluster};
 use crate::config::BrokerFeatures;
 use kafka_share_messages::{ApiKey, Request};
@@ -14,7 +17,7 @@ use kafka_share_wire::Reader;
 use std::ops::RangeInclusive;
 
 /// Keys that [`handle`] serves, in order.
-const SERVED: &[i16] = &[0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 44, 60, 61, 65, 66, 74, 75];
+const SERVED: &[i16] = &[0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 44, 60, 61, 65, 66, 74, 75, 76, 78, 79, 95, 96];
 
 /// The versions that the broker serves and advertises of `key`.
 pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeInclusive<i16>> {
@@ -57,6 +60,11 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         66 => run(cluster, ctx, body, list_transactions::handle),
         74 => run(cluster, ctx, body, list_config_resources::handle),
         75 => run(cluster, ctx, body, describe_topic_partitions::handle),
+        76 => run(cluster, ctx, body, share_group_heartbeat::handle),
+        78 => run(cluster, ctx, body, share_fetch::handle),
+        79 => run(cluster, ctx, body, share_acknowledge::handle),
+        95 => run(cluster, ctx, body, txn_share_acknowledge::handle),
+        96 => run(cluster, ctx, body, add_share_acks_to_txn::handle),
         _ => Err(CloseReason::Unsupported { key: ctx.key, version: ctx.version }),
     }
 }

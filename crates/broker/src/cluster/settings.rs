@@ -26,6 +26,7 @@ impl Cluster {
 
     /// Replaces a group's settings with checked ones.
     pub(crate) fn set_group_overrides(&mut self, group: &str, overrides: Overrides) {
+        self.share.forget_config(group);
         if overrides.is_empty() {
             self.group_overrides.remove(group);
         } else {

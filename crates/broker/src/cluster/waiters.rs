@@ -110,7 +110,7 @@ impl Cluster {
         }
     }
 
-    pub(super) fn run_woken(&mut self, now: Now) {
+    pub(crate) fn run_woken(&mut self, now: Now) {
         while let Some(id) = self.waiters.woken.pop_first() {
             self.resume(now, id, false);
         }

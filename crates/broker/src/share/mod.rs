@@ -1,33 +1,148 @@
 //! Share groups: the state of this half of the broker, and the points where the cluster calls into it.
 
-use crate::cluster::{Cluster, ConnId};
-use crate::{ClusterConfig, Now};
-use kafka_share_wire::Uuid;
+pub(crate) mod acks;
+mod dump;
+pub(crate) mod fetch;
+mod live;
+mod response;
+pub(crate) mod sessions;
+mod txn;
+
+pub(crate) use response::leader_of;
+pub use dump::{ShareDump, SharePartitionDump, ShareSessionDump};
+pub(crate) use txn::{check_member, apply_marker};
+
+use crate::cluster::{Cluster, ConnId, CoordinatorKind, WaitKey};
+use crate::group_coordinator::GroupCoordinator;
+use crate::share_coordinator::{ShareCoordinator, ShareKey};
+use crate::share_partition::Extent;
+use crate::{ClusterConfig, GroupConfig, Now};
+use kafka_share_wire::{Str, Uuid};
+use live::Live;
+use sessions::{SessionKey, Sessions};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// State of all share groups.
 #[derive(Debug)]
-pub(crate) struct Share {}
+pub(crate) struct Share {
+    pub(crate) groups: GroupCoordinator,
+    pub(crate) store: ShareCoordinator,
+    pub(crate) sessions: Sessions,
+    /// Share-partitions at their leaders.
+    live: HashMap<Str, HashMap<(Uuid, i32), Live>>,
+    /// When to look for locks that are over: each live partition at most once, early rather than late.
+    timers: BTreeSet<(Duration, ShareKey)>,
+    /// Share-partitions with acknowledgements staged by a producer.
+    staged: BTreeMap<i64, BTreeSet<ShareKey>>,
+    configs: HashMap<Str, Arc<GroupConfig>>,
+    /// Reused from fetch to fetch.
+    extents: Vec<Extent>,
+}
 
 impl Share {
     pub(crate) fn new(_config: &ClusterConfig) -> Self {
-        Share {}
+        Share {
+            groups: GroupCoordinator::default(),
+            store: ShareCoordinator::default(),
+            sessions: Sessions::default(),
+            live: HashMap::new(),
+            timers: BTreeSet::new(),
+            staged: BTreeMap::new(),
+            configs: HashMap::new(),
+            extents: Vec::new(),
+        }
+    }
+
+    /// A group's settings have changed.
+    pub(crate) fn forget_config(&mut self, group: &str) {
+        self.configs.remove(group);
     }
 }
 
+impl Cluster {
+    /// A group's settings, kept from request to request.
+    pub(crate) fn share_config(&mut self, group: &Str) -> Arc<GroupConfig> {
+        if let Some(config) = self.share.configs.get(group) {
+            return config.clone();
+        }
+        let config = Arc::new(self.group_config(group));
+        if self.share.configs.len() >= CONFIGS {
+            self.share.configs.clear();
+        }
+        self.share.configs.insert(group.detached(), config.clone());
+        config
+    }
+
+    /// Closes a share session and frees what the member holds at that node.
+    pub(crate) fn close_share_session(&mut self, key: &SessionKey) {
+        if self.share.sessions.remove(key).is_none() {
+            return;
+        }
+        let limit = self.share_config(&key.group).delivery_count_limit;
+        let Some(partitions) = self.share.live.get_mut(&key.group) else { return };
+        let mut freed = Vec::new();
+        for ((topic, partition), live) in partitions.iter_mut().filter(|(_, live)| live.leader == key.node) {
+            if live.machine.release_member(&key.member, limit) {
+                freed.push((*topic, *partition));
+            }
+        }
+        freed.sort_unstable();
+        for (topic, partition) in freed {
+            self.wake(&WaitKey::SharePartition(key.group.clone(), topic, partition));
+        }
+    }
+}
+
+/// Settings of groups that are kept parsed.
+const CONFIGS: usize = 1_000;
+
 /// When [`handle_timeout`] has something to do.
-pub(crate) fn next_deadline(_cluster: &Cluster) -> Option<Duration> {
-    None
+pub(crate) fn next_deadline(cluster: &Cluster) -> Option<Duration> {
+    let locks = cluster.share.timers.first().map(|(deadline, _)| *deadline);
+    [locks, cluster.share.groups.next_deadline()].into_iter().flatten().min()
 }
 
 /// Locks and sessions expire.
-pub(crate) fn handle_timeout(_cluster: &mut Cluster, _now: Now) {}
+pub(crate) fn handle_timeout(cluster: &mut Cluster, now: Now) {
+    while let Some((deadline, key)) = cluster.share.timers.first().cloned() {
+        if deadline > now.mono {
+            break;
+        }
+        cluster.share.timers.pop_first();
+        let limit = cluster.share_config(&key.group).delivery_count_limit;
+        let Some(live) = cluster.share.live_mut(&key) else { continue };
+        live.timer = None;
+        let freed = live.machine.expire(now.mono, limit);
+        cluster.share.arm(&key);
+        if freed {
+            cluster.wake(&WaitKey::SharePartition(key.group, key.topic, key.partition));
+        }
+    }
+    while let Some((group, member)) = cluster.share.groups.expire(now.mono) {
+        member_left(cluster, &group, &member);
+    }
+}
+
+/// A member is no longer in its group: its session at the coordinator's node ends. Its sessions at other nodes end
+/// with their connections, as in Kafka, where only the coordinator's node learns of it.
+pub(crate) fn member_left(cluster: &mut Cluster, group: &Str, member: &Str) {
+    let node = cluster.coordinator_node(CoordinatorKind::Group, group);
+    cluster.close_share_session(&SessionKey { node, group: group.clone(), member: member.clone() });
+}
 
 /// A connection to `node` is gone; its share sessions end and release what they hold.
-pub(crate) fn on_disconnect(_cluster: &mut Cluster, _now: Now, _conn: ConnId, _node: i32) {}
+pub(crate) fn on_disconnect(cluster: &mut Cluster, _now: Now, conn: ConnId, _node: i32) {
+    for key in cluster.share.sessions.of_conn(conn) {
+        cluster.close_share_session(&key);
+    }
+}
 
 /// The partition has a new leader or leader epoch; for `__share_group_state`, that share coordinator has moved.
-pub(crate) fn on_leader_change(_cluster: &mut Cluster, _now: Now, _topic: Uuid, _partition: i32) {}
+pub(crate) fn on_leader_change(cluster: &mut Cluster, _now: Now, topic: Uuid, partition: i32) {
+    cluster.share.unload(topic, Some(partition));
+}
 
 /// The transaction that enrolled partition `state_partition` of `__share_group_state` has ended: acknowledgements that
 /// this producer staged there come into force, or their records become available again.
@@ -47,5 +162,35 @@ pub(crate) fn on_log_start_moved(_cluster: &mut Cluster, _now: Now, _topic: Uuid
 /// The settings of a group were changed; [`Cluster::group_config`] gives the new ones.
 pub(crate) fn on_group_config_changed(_cluster: &mut Cluster, _now: Now, _group: &str) {}
 
+/// Records below `start` were deleted from the partition.
+pub(crate) fn on_log_start_moved(cluster: &mut Cluster, _now: Now, topic: Uuid, partition: i32, start: i64) {
+    let mut moved = Vec::new();
+    for (group, partitions) in &mut cluster.share.live {
+        if let Some(live) = partitions.get_mut(&(topic, partition)) {
+            live.machine.advance_to(start);
+            moved.push(group.clone());
+        }
+    }
+    moved.sort_unstable();
+    for group in moved {
+        cluster.wake(&WaitKey::SharePartition(group, topic, partition));
+    }
+}
+
+/// The settings of a group were changed; [`Cluster::group_config`] gives the new ones.
+pub(crate) fn on_group_config_changed(cluster: &mut Cluster, _now: Now, group: &str) {
+    cluster.share.forget_config(group);
+}
+
 /// The topic is gone for good; one of the same name would have another id.
-pub(crate) fn on_topic_deleted(_cluster: &mut Cluster, _now: Now, _topic: Uuid) {}
+pub(crate) fn on_topic_deleted(cluster: &mut Cluster, _now: Now, topic: Uuid) {
+    cluster.share.unload(topic, None);
+    cluster.share.store.delete_topic(topic);
+    for keys in cluster.share.staged.values_mut() {
+        keys.retain(|key| key.topic != topic);
+    }
+    cluster.share.staged.retain(|_, keys| !keys.is_empty());
+}
+
+#[cfg(test)]
+mod tests;

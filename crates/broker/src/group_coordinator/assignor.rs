@@ -1,0 +1,153 @@
+//! The simple assignor: all subscribed partitions are assigned, members get about equally many, what a member has it
+//! keeps where that is fair. With more members than partitions, members share them.
+
+use kafka_share_wire::{Str, Uuid};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A partition of a topic.
+pub(crate) type TopicPartition = (Uuid, i32);
+
+/// What the assignor knows of a member.
+#[derive(Debug, Clone)]
+pub(crate) struct Subscriber<'a> {
+    pub(crate) member: &'a Str,
+    /// Partitions of its topics that exist, sorted.
+    pub(crate) wants: Vec<TopicPartition>,
+    /// What it has.
+    pub(crate) has: &'a BTreeSet<TopicPartition>,
+}
+
+/// Assigns partitions; the result has an entry for every subscriber.
+pub(crate) fn assign(subscribers: &[Subscriber<'_>]) -> BTreeMap<Str, BTreeSet<TopicPartition>> {
+    let mut wanted: BTreeMap<TopicPartition, usize> = BTreeMap::new();
+    for subscriber in subscribers {
+        for partition in &subscriber.wants {
+            *wanted.entry(*partition).or_default() += 1;
+        }
+    }
+    let members = subscribers.iter().filter(|s| !s.wants.is_empty()).count();
+    if wanted.is_empty() || members == 0 {
+        return subscribers.iter().map(|s| (s.member.clone(), BTreeSet::new())).collect();
+    }
+    let most_partitions = wanted.len().div_ceil(members);
+    let most_members = members.div_ceil(wanted.len());
+    let mut shared: BTreeMap<TopicPartition, usize> = wanted.keys().map(|partition| (*partition, 0)).collect();
+    let mut result: BTreeMap<Str, BTreeSet<TopicPartition>> = BTreeMap::new();
+    for subscriber in subscribers {
+        let mine = result.entry(subscriber.member.clone()).or_default();
+        for partition in subscriber.has {
+            let wants = subscriber.wants.binary_search(partition).is_ok();
+            if let Some(users) = shared.get_mut(partition).filter(|users| wants && **users < most_members)
+                && mine.len() < most_partitions
+            {
+                *users += 1;
+                mine.insert(*partition);
+            }
+        }
+    }
+    fill(subscribers, most_partitions, most_members, &mut shared, &mut result);
+    cover(subscribers, &mut shared, &mut result);
+    result
+}
+
+/// Gives members that have least what is used least.
+fn fill(
+    subscribers: &[Subscriber<'_>],
+    most_partitions: usize,
+    most_members: usize,
+    shared: &mut BTreeMap<TopicPartition, usize>,
+    result: &mut BTreeMap<Str, BTreeSet<TopicPartition>>,
+) {
+    for round in 0..most_partitions {
+        for subscriber in subscribers {
+            let Some(mine) = result.get_mut(subscriber.member) else { continue };
+            if mine.len() > round {
+                continue;
+            }
+            let free = subscriber.wants.iter().filter(|partition| !mine.contains(partition));
+            let Some(best) = free.min_by_key(|partition| shared[partition]).copied() else { continue };
+            // A partition is shared further only for a member that would have none.
+            let users = shared[&best];
+            if users == 0 || (mine.is_empty() && users < most_members.max(1)) || mine.is_empty() {
+                mine.insert(best);
+                shared.insert(best, users + 1);
+            }
+        }
+    }
+}
+
+/// Members with different subscriptions may leave partitions over.
+fn cover(
+    subscribers: &[Subscriber<'_>],
+    shared: &mut BTreeMap<TopicPartition, usize>,
+    result: &mut BTreeMap<Str, BTreeSet<TopicPartition>>,
+) {
+    let left: Vec<TopicPartition> = shared.iter().filter(|(_, users)| **users == 0).map(|(p, _)| *p).collect();
+    for partition in left {
+        let takers = subscribers.iter().filter(|s| s.wants.binary_search(&partition).is_ok());
+        let load = |s: &&Subscriber<'_>| result.get(s.member).map_or(0, BTreeSet::len);
+        if let Some(taker) = takers.min_by_key(load) {
+            result.entry(taker.member.clone()).or_default().insert(partition);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topic(n: u64) -> Uuid {
+        Uuid::from_halves(n, n)
+    }
+
+    fn run(members: &[(&str, &[(u64, i32)])], had: &BTreeMap<Str, BTreeSet<TopicPartition>>) -> BTreeMap<Str, BTreeSet<TopicPartition>> {
+        let names: Vec<Str> = members.iter().map(|(name, _)| Str::from(*name)).collect();
+        let none = BTreeSet::new();
+        let subscribers: Vec<Subscriber<'_>> = members
+            .iter()
+            .zip(&names)
+            .map(|((_, topics), member)| Subscriber {
+                member,
+                wants: topics.iter().flat_map(|(t, n)| (0..*n).map(move |p| (topic(*t), p))).collect(),
+                has: had.get(member).unwrap_or(&none),
+            })
+            .collect();
+        assign(&subscribers)
+    }
+
+    fn loads(result: &BTreeMap<Str, BTreeSet<TopicPartition>>) -> Vec<usize> {
+        result.values().map(BTreeSet::len).collect()
+    }
+
+    #[test]
+    fn partitions_are_spread_evenly_and_kept() {
+        let none = BTreeMap::new();
+        let two = run(&[("a", &[(1, 4)]), ("b", &[(1, 4)])], &none);
+        assert_eq!(loads(&two), [2, 2]);
+        let three = run(&[("a", &[(1, 4)]), ("b", &[(1, 4)]), ("c", &[(1, 4)])], &two);
+        let mut load = loads(&three);
+        load.sort_unstable();
+        assert!(load[0] >= 1, "every member gets a partition: {load:?}");
+        let all: BTreeSet<_> = three.values().flatten().collect();
+        assert_eq!(all.len(), 4, "every partition has a member");
+        assert!(three[&Str::from("a")].is_subset(&two[&Str::from("a")]), "a keeps what it had");
+    }
+
+    #[test]
+    fn more_members_than_partitions_share() {
+        let members: Vec<String> = (0..7).map(|n| format!("m{n}")).collect();
+        let members: Vec<(&str, &[(u64, i32)])> = members.iter().map(|m| (m.as_str(), &[(1, 3)][..])).collect();
+        let result = run(&members, &BTreeMap::new());
+        assert_eq!(loads(&result), [1; 7]);
+        for partition in 0..3 {
+            let users = result.values().filter(|set| set.contains(&(topic(1), partition))).count();
+            assert!((2..=3).contains(&users), "partition {partition} has {users} members");
+        }
+    }
+
+    #[test]
+    fn different_subscriptions_leave_nothing_over() {
+        let result = run(&[("a", &[(1, 1)]), ("b", &[(2, 9)]), ("c", &[])], &BTreeMap::new());
+        assert_eq!(loads(&result), [1, 9, 0]);
+    }
+}

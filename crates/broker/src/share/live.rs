@@ -1,0 +1,150 @@
+//! Share-partitions at their leaders: loading, storing, lock timers.
+
+use super::Share;
+use crate::Now;
+use crate::cluster::{Cluster, Partition, Refusal};
+use crate::settings::OffsetReset;
+use crate::share_coordinator::ShareKey;
+use crate::share_partition::{SharePartition, StoredShareState};
+use kafka_share_messages::ErrorCode;
+use kafka_share_wire::{Str, Uuid};
+use std::time::Duration;
+
+/// A share-partition at its leader.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) machine: SharePartition,
+    pub(crate) leader: i32,
+    leader_epoch: i32,
+    state_epoch: i32,
+    /// The entry in the table of timers.
+    pub(super) timer: Option<Duration>,
+}
+
+const NOT_INITIALIZED: &str = "The share-partition has no state: no member of the group has subscribed to the topic.";
+
+/// Where a group begins to read a partition that it has no state of.
+fn start_offset(partition: &mut Partition, reset: OffsetReset, now: Now) -> i64 {
+    let log = &mut partition.log;
+    match reset {
+        OffsetReset::Earliest => log.start_offset(),
+        OffsetReset::Latest => log.high_watermark(),
+        OffsetReset::ByDuration(ms) => {
+            let upper = log.high_watermark();
+            log.first_at(now.wall_ms - ms, upper).map_or(upper, |found| found.offset)
+        }
+    }
+}
+
+impl Share {
+    pub(crate) fn live_mut(&mut self, key: &ShareKey) -> Option<&mut Live> {
+        self.live.get_mut(&key.group)?.get_mut(&(key.topic, key.partition))
+    }
+
+    pub(crate) fn live(&self, key: &ShareKey) -> Option<&Live> {
+        self.live.get(&key.group)?.get(&(key.topic, key.partition))
+    }
+
+    pub(crate) fn all_live(&self) -> impl Iterator<Item = (&Str, &(Uuid, i32), &Live)> {
+        self.live.iter().flat_map(|(group, partitions)| partitions.iter().map(move |(tp, live)| (group, tp, live)))
+    }
+
+    /// Makes sure that a lock which ends is noticed.
+    pub(crate) fn arm(&mut self, key: &ShareKey) {
+        let Some(live) = self.live.get_mut(&key.group).and_then(|all| all.get_mut(&(key.topic, key.partition))) else {
+            return;
+        };
+        let Some(next) = live.machine.next_deadline() else { return };
+        match live.timer {
+            Some(set) if set <= next => return,
+            Some(set) => {
+                self.timers.remove(&(set, key.clone()));
+            }
+            None => {}
+        }
+        live.timer = Some(next);
+        self.timers.insert((next, key.clone()));
+    }
+
+    /// The partition's leader, or all of the topic's, is no longer what it was: the state goes to the store.
+    pub(super) fn unload(&mut self, topic: Uuid, partition: Option<i32>) {
+        let mut gone = Vec::new();
+        for (group, partitions) in &self.live {
+            let hit = partitions.keys().filter(|(t, p)| *t == topic && partition.is_none_or(|wanted| wanted == *p));
+            gone.extend(hit.map(|(t, p)| ShareKey { group: group.clone(), topic: *t, partition: *p }));
+        }
+        for key in gone {
+            self.unload_one(&key, true);
+        }
+    }
+
+    /// Drops live state, stored before if `keep`.
+    pub(crate) fn unload_one(&mut self, key: &ShareKey, keep: bool) {
+        let Some(partitions) = self.live.get_mut(&key.group) else { return };
+        let Some(live) = partitions.remove(&(key.topic, key.partition)) else { return };
+        if partitions.is_empty() {
+            self.live.remove(&key.group);
+        }
+        if let Some(timer) = live.timer {
+            self.timers.remove(&(timer, key.clone()));
+        }
+        if keep {
+            let state = StoredShareState {
+                state_epoch: live.state_epoch,
+                leader_epoch: live.leader_epoch,
+                start_offset: live.machine.start(),
+                batches: live.machine.snapshot(),
+            };
+            self.store.write(key, state);
+        }
+    }
+}
+
+impl Cluster {
+    /// Checks that `node` leads the partition; else the code that it answers.
+    pub(crate) fn share_leader(&self, node: i32, topic: Uuid, partition: i32) -> Result<(), ErrorCode> {
+        let Some(found) = self.topics.by_id(topic) else { return Err(ErrorCode::UNKNOWN_TOPIC_ID) };
+        match found.partition(partition) {
+            None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+            Some(partition) if partition.leader != node => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Loads a share-partition whose leader was checked, unless it is there.
+    pub(crate) fn load_share_partition(&mut self, now: Now, group: &Str, tp: (Uuid, i32)) -> Result<(), Refusal> {
+        if self.share.live.get(group).is_some_and(|partitions| partitions.contains_key(&tp)) {
+            return Ok(());
+        }
+        let reset = self.share_config(group).auto_offset_reset;
+        let Some(partition) = self.topics.by_id_mut(tp.0).and_then(|topic| topic.partition_mut(tp.1)) else {
+            return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
+        };
+        let key = ShareKey { group: group.detached(), topic: tp.0, partition: tp.1 };
+        let (state_epoch, machine) = match self.share.store.read(&key) {
+            Some(state) if state.start_offset >= 0 => {
+                (state.state_epoch, SharePartition::restore(state.start_offset, &state.batches))
+            }
+            Some(state) => (state.state_epoch, SharePartition::new(start_offset(partition, reset, now))),
+            // As in Kafka, where the state exists once a member has subscribed.
+            None => return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, NOT_INITIALIZED)),
+        };
+        let live = Live {
+            machine,
+            leader: partition.leader,
+            leader_epoch: partition.leader_epoch,
+            state_epoch,
+            timer: None,
+        };
+        // The store knows of it from now on: groups have state in the partitions they read.
+        let state = StoredShareState {
+            state_epoch,
+            leader_epoch: live.leader_epoch,
+            start_offset: live.machine.start(),
+            batches: live.machine.snapshot(),
+        };
+        self.share.store.write(&key, state);
+        self.share.live.entry(key.group).or_default().insert(tp, live);
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! The state that survives a move of the leader, as a share coordinator stores it.
+
+use super::slot::{Batch, Slot, State};
+use super::{SharePartition, StagedBy};
+
+/// Stored state of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredState {
+    /// 0
+    Available,
+    /// 2
+    Acknowledged,
+    /// 4
+    Archived,
+    /// 5: staged in a transaction.
+    Pending { by: StagedBy, accept: bool },
+}
+
+/// Stored state of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoredBatch {
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) state: StoredState,
+    pub(crate) count: i16,
+}
+
+/// What a share coordinator stores of a share-partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredShareState {
+    /// Raised when an administrator changes the start offset or the group is created anew.
+    pub(crate) state_epoch: i32,
+    /// Leader epoch of the last writer.
+    pub(crate) leader_epoch: i32,
+    /// -1: not known yet, `share.auto.offset.reset` decides.
+    pub(crate) start_offset: i64,
+    pub(crate) batches: Vec<StoredBatch>,
+}
+
+impl SharePartition {
+    /// What is stored. Locks are not: records under one count as available with the deliveries that were stored
+    /// before it, and records on their first delivery as never delivered.
+    pub(crate) fn snapshot(&self) -> Vec<StoredBatch> {
+        let stored = |piece: super::slot::Piece| {
+            let Slot { state, count } = piece.slot;
+            let (state, count) = match state {
+                State::Available => (StoredState::Available, count),
+                State::Acquired { .. } => (StoredState::Available, count - 1),
+                State::Acknowledged => (StoredState::Acknowledged, count),
+                State::Archived => (StoredState::Archived, count),
+                State::Pending { producer_id, epoch, accept } => {
+                    (StoredState::Pending { by: StagedBy { producer_id, epoch }, accept }, count)
+                }
+            };
+            StoredBatch { first: piece.first, last: piece.last, state, count }
+        };
+        self.pieces(self.start, i64::MAX).map(stored).collect()
+    }
+
+    /// The state at a new leader.
+    pub(crate) fn restore(start: i64, stored: &[StoredBatch]) -> Self {
+        let mut partition = SharePartition::new(start);
+        for batch in stored.iter().filter(|batch| batch.last >= start) {
+            let first = batch.first.max(partition.end);
+            if first > partition.end {
+                // Not stored: never delivered.
+                partition.add(partition.end, first - 1, Slot { state: State::Available, count: 0 });
+            }
+            let state = match batch.state {
+                StoredState::Available => State::Available,
+                StoredState::Acknowledged => State::Acknowledged,
+                StoredState::Archived => State::Archived,
+                StoredState::Pending { by, accept } => {
+                    State::Pending { producer_id: by.producer_id, epoch: by.epoch, accept }
+                }
+            };
+            partition.add(first, batch.last, Slot { state, count: batch.count });
+        }
+        partition.drop_undelivered_tail();
+        partition.settle();
+        partition
+    }
+
+    fn add(&mut self, first: i64, last: i64, slot: Slot) {
+        let records = last - first + 1;
+        match slot.state {
+            State::Available => self.available += records,
+            State::Pending { .. } => self.pending += records,
+            _ => {}
+        }
+        self.batches.insert(first, Batch::new(first, last, slot));
+        self.end = last + 1;
+    }
+
+    /// Records at the end that were never delivered are not in flight.
+    fn drop_undelivered_tail(&mut self) {
+        while let Some(entry) = self.batches.last_entry() {
+            match entry.get().whole() {
+                Some(Slot { state: State::Available, count: 0 }) => {
+                    self.available -= entry.get().size();
+                    self.end = *entry.key();
+                    entry.remove();
+                }
+                _ => break,
+            }
+        }
+    }
+}

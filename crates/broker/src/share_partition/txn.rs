@@ -1,0 +1,66 @@
+//! Acknowledgements staged in a transaction (KIP-1289 draft): pending until its marker comes.
+
+use super::acks::{Ack, AckRange};
+use super::slot::{Piece, Slot, State};
+use super::SharePartition;
+use crate::cluster::Refusal;
+
+/// The producer whose transaction decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StagedBy {
+    pub(crate) producer_id: i64,
+    pub(crate) epoch: i16,
+}
+
+impl SharePartition {
+    /// Whether [`SharePartition::stage`] would succeed.
+    pub(crate) fn check_stage(&self, member: &str, ranges: &[AckRange<'_>]) -> Result<(), Refusal> {
+        let owner = self.find_owner(member);
+        self.check_twice(ranges)?;
+        ranges.iter().try_for_each(|range| self.check(owner, range))
+    }
+
+    /// Stages a member's acknowledgements: all, or none and why not. Their locks end; the records wait for
+    /// [`SharePartition::complete`]. Types other than ACCEPT, REJECT and gap must have been refused before.
+    pub(crate) fn stage(&mut self, member: &str, ranges: &[AckRange<'_>], by: StagedBy) -> Result<(), Refusal> {
+        self.check_stage(member, ranges)?;
+        for range in ranges {
+            for (first, last, ack) in range.runs() {
+                let StagedBy { producer_id, epoch } = by;
+                let state = State::Pending { producer_id, epoch, accept: ack == Ack::Accept };
+                self.update(first, last, |piece| Slot { state, ..piece.slot });
+            }
+        }
+        Ok(())
+    }
+
+    /// The producer's transaction ended. Aborted records become available again with the delivery count they have, be it
+    /// at the limit: an abort must not lose records. Says whether any did.
+    pub(crate) fn complete(&mut self, by: StagedBy, committed: bool) -> bool {
+        if self.pending == 0 {
+            return false;
+        }
+        let mut freed = false;
+        self.update(self.start, i64::MAX, |piece| match piece.slot.state {
+            // TV2 ends a transaction with the next epoch.
+            State::Pending { producer_id, epoch, accept } if producer_id == by.producer_id && epoch <= by.epoch => {
+                let state = match (committed, accept) {
+                    (false, _) => State::Available,
+                    (true, true) => State::Acknowledged,
+                    (true, false) => State::Archived,
+                };
+                freed |= !committed;
+                Slot { state, ..piece.slot }
+            }
+            _ => piece.slot,
+        });
+        self.settle();
+        freed
+    }
+
+    /// Whether the producer has staged acknowledgements here.
+    pub(crate) fn stages(&self, by: i64) -> bool {
+        let staged = |piece: Piece| matches!(piece.slot.state, State::Pending { producer_id, .. } if producer_id == by);
+        self.pending > 0 && self.pieces(self.start, i64::MAX).any(staged)
+    }
+}
