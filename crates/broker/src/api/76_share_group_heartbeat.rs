@@ -73,11 +73,9 @@ fn by_topic(assignment: &BTreeSet<TopicPartition>) -> Assignment {
     for (topic_id, partition) in assignment {
         match topics.last_mut() {
             Some(last) if last.topic_id == *topic_id => last.partitions.push(*partition),
-            _ => topics.push(TopicPartitions {
-                topic_id: *topic_id,
-                partitions: vec![*partition],
-                ..Default::default()
-            }),
+            _ => {
+                topics.push(TopicPartitions { topic_id: *topic_id, partitions: vec![*partition], ..Default::default() })
+            }
         }
     }
     Assignment { topic_partitions: topics, ..Default::default() }

@@ -46,7 +46,8 @@ fn check(request: &ShareFetchRequest) -> Result<(Str, Str), Refusal> {
     if request.share_session_epoch == OPEN && has_acks(request) {
         return invalid("The initial fetch request must not contain acknowledgements.");
     }
-    let quiet = request.max_bytes == 0 && request.min_bytes == 0 && request.max_records == 0 && request.max_wait_ms == 0;
+    let quiet =
+        request.max_bytes == 0 && request.min_bytes == 0 && request.max_records == 0 && request.max_wait_ms == 0;
     if request.is_renew_ack && !quiet {
         return invalid("A request that renews must have 0 as MaxBytes, MinBytes, MaxRecords and MaxWaitMs.");
     }

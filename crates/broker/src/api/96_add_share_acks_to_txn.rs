@@ -30,8 +30,7 @@ fn enrol(cluster: &mut Cluster, ctx: &RequestContext, request: &AddShareAcksToTx
             if known.partition(*partition).is_none() {
                 return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
             }
-            let key =
-                ShareKey { group: request.group_id.clone(), topic: topic.topic_id, partition: *partition };
+            let key = ShareKey { group: request.group_id.clone(), topic: topic.topic_id, partition: *partition };
             slots.insert(cluster.share_state_slot(&key));
         }
     }

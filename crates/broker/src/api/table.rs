@@ -2,13 +2,11 @@
 
 use super::{Outcome, RequestContext, Served};
 use super::{add_partitions_to_txn, end_txn, fetch, init_producer_id, list_offsets, produce, write_txn_markers};
+use super::{add_share_acks_to_txn, share_acknowledge, share_fetch, share_group_heartbeat, txn_share_acknowledge};
 use super::{api_versions, create_topics, delete_topics, describe_cluster, find_coordinator, metadata};
 use super::{
     create_partitions, delete_records, describe_configs, describe_producers, describe_topic_partitions,
     describe_transactions, incremental_alter_configs, list_config_resources, list_transactions,
-};
-use super::{
-    add_share_acks_to_txn, share_acknowledge, share_fetch, share_group_heartbeat, txn_share_acknowledge,
 };
 use crate::cluster::{CloseReason, Cluster};
 use crate::config::BrokerFeatures;
@@ -17,7 +15,8 @@ use kafka_share_wire::Reader;
 use std::ops::RangeInclusive;
 
 /// Keys that [`handle`] serves, in order.
-const SERVED: &[i16] = &[0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 44, 60, 61, 65, 66, 74, 75, 76, 78, 79, 95, 96];
+const SERVED: &[i16] =
+    &[0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 44, 60, 61, 65, 66, 74, 75, 76, 78, 79, 95, 96];
 
 /// The versions that the broker serves and advertises of `key`.
 pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeInclusive<i16>> {

@@ -100,7 +100,10 @@ mod tests {
         Uuid::from_halves(n, n)
     }
 
-    fn run(members: &[(&str, &[(u64, i32)])], had: &BTreeMap<Str, BTreeSet<TopicPartition>>) -> BTreeMap<Str, BTreeSet<TopicPartition>> {
+    fn run(
+        members: &[(&str, &[(u64, i32)])],
+        had: &BTreeMap<Str, BTreeSet<TopicPartition>>,
+    ) -> BTreeMap<Str, BTreeSet<TopicPartition>> {
         let names: Vec<Str> = members.iter().map(|(name, _)| Str::from(*name)).collect();
         let none = BTreeSet::new();
         let subscribers: Vec<Subscriber<'_>> = members

@@ -89,8 +89,7 @@ impl ShareGroup {
             all.sort_unstable();
             all
         };
-        let subscriber =
-            |(id, member)| Subscriber { member: id, wants: wants(member), has: &member.target };
+        let subscriber = |(id, member)| Subscriber { member: id, wants: wants(member), has: &member.target };
         let subscribers: Vec<Subscriber<'_>> = self.members.iter().map(subscriber).collect();
         let targets = assignor::assign(&subscribers);
         for (id, target) in targets {

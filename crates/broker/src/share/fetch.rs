@@ -188,9 +188,9 @@ impl ShareFetch {
             }
         }
         // 0 is the default of an unset hint; only nodes that hints name are told of.
-        let named = |id: &i32| responses.iter().flat_map(|r| &r.partitions).any(|p| {
-            p.current_leader.leader_id == *id && is_not_leader(p)
-        });
+        let named = |id: &i32| {
+            responses.iter().flat_map(|r| &r.partitions).any(|p| p.current_leader.leader_id == *id && is_not_leader(p))
+        };
         let leaders = leaders.into_iter().filter(named).collect();
         ShareFetchResponse {
             acquisition_lock_timeout_ms: i32::try_from(config.record_lock_duration_ms).unwrap_or(i32::MAX),

@@ -129,13 +129,8 @@ impl Cluster {
             // As in Kafka, where the state exists once a member has subscribed.
             None => return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, NOT_INITIALIZED)),
         };
-        let live = Live {
-            machine,
-            leader: partition.leader,
-            leader_epoch: partition.leader_epoch,
-            state_epoch,
-            timer: None,
-        };
+        let live =
+            Live { machine, leader: partition.leader, leader_epoch: partition.leader_epoch, state_epoch, timer: None };
         // The store knows of it from now on: groups have state in the partitions they read.
         let state = StoredShareState {
             state_epoch,

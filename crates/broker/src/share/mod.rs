@@ -8,9 +8,9 @@ mod response;
 pub(crate) mod sessions;
 mod txn;
 
-pub(crate) use response::leader_of;
 pub use dump::{ShareDump, SharePartitionDump, ShareSessionDump};
-pub(crate) use txn::{check_member, apply_marker};
+pub(crate) use response::leader_of;
+pub(crate) use txn::{apply_marker, check_member};
 
 use crate::cluster::{Cluster, ConnId, CoordinatorKind, WaitKey};
 use crate::group_coordinator::GroupCoordinator;
@@ -143,24 +143,6 @@ pub(crate) fn on_disconnect(cluster: &mut Cluster, _now: Now, conn: ConnId, _nod
 pub(crate) fn on_leader_change(cluster: &mut Cluster, _now: Now, topic: Uuid, partition: i32) {
     cluster.share.unload(topic, Some(partition));
 }
-
-/// The transaction that enrolled partition `state_partition` of `__share_group_state` has ended: acknowledgements that
-/// this producer staged there come into force, or their records become available again.
-pub(crate) fn apply_marker(
-    _cluster: &mut Cluster,
-    _now: Now,
-    _state_partition: i32,
-    _producer_id: i64,
-    _producer_epoch: i16,
-    _committed: bool,
-) {
-}
-
-/// Records below `start` were deleted from the partition.
-pub(crate) fn on_log_start_moved(_cluster: &mut Cluster, _now: Now, _topic: Uuid, _partition: i32, _start: i64) {}
-
-/// The settings of a group were changed; [`Cluster::group_config`] gives the new ones.
-pub(crate) fn on_group_config_changed(_cluster: &mut Cluster, _now: Now, _group: &str) {}
 
 /// Records below `start` were deleted from the partition.
 pub(crate) fn on_log_start_moved(cluster: &mut Cluster, _now: Now, topic: Uuid, partition: i32, start: i64) {

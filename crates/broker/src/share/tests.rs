@@ -1,9 +1,9 @@
 //! Tests of share groups on frames: sessions, fetches that wait, acknowledgements, leaders that move.
 
 use crate::cluster::tests::Client;
-use crate::share_coordinator::ShareKey;
 use crate::log::{AppendRequest, Marker};
 use crate::settings::{Change, GROUP_DEFINITIONS, change};
+use crate::share_coordinator::ShareKey;
 use crate::{ClusterConfig, ConnId};
 use bytes::Bytes;
 use kafka_share_messages::share_acknowledge_request as ack_request;
@@ -68,7 +68,7 @@ impl World {
         let records = builder.finish().unwrap().freeze();
         let now_ms = self.client.now.wall_ms;
         let topic = self.client.cluster.topics.by_id_mut(self.topic).unwrap();
-        let config = topic.config.clone();
+        let config = topic.config;
         let request = AppendRequest {
             records: &records,
             config: &config,
@@ -77,7 +77,10 @@ impl World {
             in_transaction: true,
             epoch_per_transaction: false,
         };
-        topic.partition_mut(partition).unwrap().log.append(&request).unwrap();
+        let log = &mut topic.partition_mut(partition).unwrap().log;
+        let before = log.bytes();
+        log.append(&request).unwrap();
+        self.client.cluster.log_bytes += log.bytes() - before;
         self.wake(partition);
     }
 
@@ -148,11 +151,8 @@ impl World {
             acknowledgement_batches: acks.iter().map(batch).collect(),
             ..Default::default()
         };
-        let topic = ack_request::AcknowledgeTopic {
-            topic_id: self.topic,
-            partitions: vec![partition],
-            ..Default::default()
-        };
+        let topic =
+            ack_request::AcknowledgeTopic { topic_id: self.topic, partitions: vec![partition], ..Default::default() };
         let request = ShareAcknowledgeRequest {
             group_id: Some(Str::from_static("g")),
             member_id: Some(Str::from(member)),

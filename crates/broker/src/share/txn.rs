@@ -36,14 +36,7 @@ impl Cluster {
 
 /// A producer's transaction ended, and its marker reached partition `slot` of `__share_group_state`: what it staged
 /// there is settled, at leaders and in store. Repeating a marker does nothing.
-pub(crate) fn apply_marker(
-    cluster: &mut Cluster,
-    _now: Now,
-    slot: i32,
-    producer_id: i64,
-    epoch: i16,
-    committed: bool,
-) {
+pub(crate) fn apply_marker(cluster: &mut Cluster, _now: Now, slot: i32, producer_id: i64, epoch: i16, committed: bool) {
     let Some(keys) = cluster.share.staged.get(&producer_id) else { return };
     let here: Vec<ShareKey> = keys.iter().filter(|key| cluster.share_state_slot(key) == slot).cloned().collect();
     let by = StagedBy { producer_id, epoch };

@@ -1,8 +1,8 @@
 //! Acknowledgements: validation of a request as a whole, then one change of state.
 
+use super::SharePartition;
 use super::locks::given_back;
 use super::slot::{OwnerId, Slot, State};
-use super::SharePartition;
 use crate::cluster::Refusal;
 use kafka_share_messages::ErrorCode;
 use std::time::Duration;
@@ -128,9 +128,7 @@ impl SharePartition {
         }
         let from = range.first.max(self.start);
         if self.batches.is_empty() || self.pieces(from, range.last).next().is_none() && from < self.end {
-            return Err(bad_state(
-                "Batch record not found. The request batch offsets are not found in the cache.",
-            ));
+            return Err(bad_state("Batch record not found. The request batch offsets are not found in the cache."));
         }
         let past = |what: &str| {
             let why = format!("Batch record not found. The {what} offset in request is past acquired records.");

@@ -1,7 +1,7 @@
 //! Acquiring: which records a member gets, by Kafka's rules for the two modes and for suspicious batches.
 
-use super::slot::{Batch, OwnerId, Slot, State};
 use super::SharePartition;
+use super::slot::{Batch, OwnerId, Slot, State};
 use kafka_share_wire::Str;
 use std::time::Duration;
 
@@ -84,8 +84,8 @@ impl SharePartition {
             let first = if overlap { self.end } else { head.base.max(self.end) };
             self.acquire_new(first, to, extents, &mut progress);
         }
-        for at in begin..out.len() {
-            self.lock(limits.deadline, out[at].first, out[at].last);
+        for found in &out[begin..] {
+            self.lock(limits.deadline, found.first, found.last);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Acquisition locks: one queue of deadlines, and what happens when they pass, are renewed or given back.
 
-use super::slot::{Slot, State};
 use super::SharePartition;
+use super::slot::{Slot, State};
 use std::collections::VecDeque;
 use std::time::Duration;
 

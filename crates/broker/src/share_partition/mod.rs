@@ -11,7 +11,7 @@ mod snapshot;
 mod txn;
 
 pub(crate) use acks::{AckRange, AckRules};
-pub(crate) use acquire::{Acquired, AcquireLimits, Extent};
+pub(crate) use acquire::{AcquireLimits, Acquired, Extent};
 pub(crate) use snapshot::{StoredBatch, StoredShareState, StoredState};
 pub(crate) use txn::StagedBy;
 

@@ -82,6 +82,7 @@ impl Batch {
     }
 
     /// Its ranges, in order.
+    #[cfg(test)]
     pub(super) fn pieces(&self) -> impl DoubleEndedIterator<Item = Piece> {
         (0..self.runs.len()).map(|at| {
             let first = if at == 0 { self.first } else { self.runs[at - 1].last + 1 };
@@ -184,7 +185,7 @@ mod tests {
         for _ in 0..2_000 {
             let (a, b) = ((rng.next_u64() % 30) as i64, (rng.next_u64() % 30) as i64);
             let (from, to) = (a.min(b), a.max(b));
-            let done = rng.next_u64() % 2 == 0;
+            let done = rng.next_u64().is_multiple_of(2);
             batch.update(from, to, |_| if done { DONE } else { FREE });
             model[from as usize..=to as usize].fill(done);
             let mut next = 0;

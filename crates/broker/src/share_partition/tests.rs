@@ -133,10 +133,7 @@ fn refusals_say_what_is_wrong_and_change_nothing() {
     assert_eq!(partition.start(), 0, "the first range was not applied either");
     let none = AckRules { renew_enabled: false, ..rules() };
     let renew = AckRange { first: 0, last: 1, types: &[4] };
-    assert_eq!(
-        partition.acknowledge("a", &[renew], &none).unwrap_err().code,
-        ErrorCode::INVALID_RECORD_STATE
-    );
+    assert_eq!(partition.acknowledge("a", &[renew], &none).unwrap_err().code, ErrorCode::INVALID_RECORD_STATE);
 }
 
 #[test]

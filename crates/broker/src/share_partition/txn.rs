@@ -1,8 +1,8 @@
 //! Acknowledgements staged in a transaction (KIP-1289 draft): pending until its marker comes.
 
+use super::SharePartition;
 use super::acks::{Ack, AckRange};
 use super::slot::{Piece, Slot, State};
-use super::SharePartition;
 use crate::cluster::Refusal;
 
 /// The producer whose transaction decides.
