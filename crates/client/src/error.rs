@@ -127,6 +127,17 @@ impl Error {
         self
     }
 
+    pub(crate) fn with_code(mut self, code: Option<ErrorCode>) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// The same error, of a request that the broker may have acted on.
+    pub(crate) fn after_sending(mut self) -> Self {
+        self.0.maybe_done = true;
+        self
+    }
+
     /// The same error with words put before its message.
     #[must_use]
     pub fn context(mut self, what: impl fmt::Display) -> Self {

@@ -7,11 +7,13 @@
 pub mod backoff;
 pub mod connection;
 pub mod metadata;
+pub mod producer;
 pub mod share_acks;
 pub mod share_consumer;
 pub mod share_fetch;
 pub mod share_membership;
 pub mod share_session;
+pub mod transaction;
 pub mod versions;
 
 pub use backoff::Backoff;

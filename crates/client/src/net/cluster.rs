@@ -8,7 +8,7 @@ use kafka_share_core::ApiVersions;
 use kafka_share_core::backoff::Jitter;
 use kafka_share_core::metadata::{Leader, Metadata, Node, Topic, TopicIdPartition};
 use kafka_share_messages::metadata_request::MetadataRequestTopic;
-use kafka_share_messages::{ErrorCode, MetadataRequest, Request};
+use kafka_share_messages::{ApiKey, ErrorCode, MetadataRequest, Request};
 use kafka_share_wire::{Str, Uuid};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +155,23 @@ impl Cluster {
         deadline: Instant,
     ) -> Result<R::Response> {
         self.connection(node, purpose)?.call(request, deadline).await
+    }
+
+    /// As [`Cluster::call_node`], under a given API key and in no higher version than a given one.
+    ///
+    /// # Errors
+    /// As [`Cluster::call_node`].
+    pub async fn call_node_as<R: Request>(
+        &self,
+        node: i32,
+        purpose: Purpose,
+        request: &R,
+        (api, cap): (ApiKey, i16),
+        deadline: Instant,
+    ) -> Result<R::Response> {
+        let connection = self.connection(node, purpose)?;
+        let version = connection.version::<R>(api, cap, deadline).await?;
+        connection.call_version(request, api, version, deadline).await
     }
 
     /// Sends a request to any broker that answers, known ones first, then the bootstrap addresses.

@@ -8,6 +8,7 @@ use kafka_share_messages::{ApiKey, Message, Request, frame};
 use kafka_share_wire::{Frame, Str};
 use std::collections::{HashMap, VecDeque};
 use std::io::IoSlice;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -152,10 +153,23 @@ impl Connection {
     /// # Errors
     /// No common version, connection lost, deadline passed, damaged answer.
     pub async fn call<R: Request>(&self, request: &R, deadline: Instant) -> Result<R::Response> {
-        let versions = self.ready(deadline).await?;
-        let version =
-            versions.pick::<R>().map_err(|e| Error::new(ErrorKind::Unsupported, format!("{}: {e}", self.peer)))?;
+        let version = self.version::<R>(R::KEY, R::MAX_VERSION, deadline).await?;
         self.call_version(request, R::KEY, version, deadline).await
+    }
+
+    /// Highest version, up to `cap`, in which the broker and this client speak `R` under the key `api`.
+    ///
+    /// # Errors
+    /// No common version, no connection before `deadline`.
+    pub async fn version<R: Request>(&self, api: ApiKey, cap: i16, deadline: Instant) -> Result<i16> {
+        let versions = self.ready(deadline).await?;
+        let unsupported = |text: String| Error::new(ErrorKind::Unsupported, format!("{}: {text}", self.peer));
+        let version = versions.pick_as::<R>(api).map_err(|e| unsupported(e.to_string()))?.min(cap);
+        let lowest = versions.range(api).map_or(R::MIN_VERSION, |(min, _)| min.max(R::MIN_VERSION));
+        if version < lowest {
+            return Err(unsupported(format!("{} is offered from version {lowest} on, {cap} is needed", R::NAME)));
+        }
+        Ok(version)
     }
 
     /// As [`Connection::call`], in a given version and under a given key.
@@ -169,17 +183,26 @@ impl Connection {
         version: i16,
         deadline: Instant,
     ) -> Result<R::Response> {
+        self.submit(request, key, version, deadline).await?.answer().await
+    }
+
+    /// Hands a request over. Requests of one caller are written in the order in which this returned.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub async fn submit<R: Request>(
+        &self,
+        request: &R,
+        key: ApiKey,
+        version: i16,
+        deadline: Instant,
+    ) -> Result<Submitted<R>> {
         let id = self.next_id();
         let frame = frame::encode_request_as(key, request, version, id, &self.client_id).map_err(|e| {
             Error::new(ErrorKind::InvalidInput, format!("{} version {version} cannot carry this: {e}", R::NAME))
         })?;
-        let body = self.exchange(id, frame, deadline, true, R::NAME).await?;
-        let (_, response) = frame::decode_response::<R>(body, version).map_err(|e| {
-            let text = format!("{}: damaged answer to {} version {version}: {e}", self.peer, R::NAME);
-            Error::new(ErrorKind::Protocol, text)
-        })?;
-        self.obey_throttle(response.throttle_time_ms());
-        Ok(response)
+        let pending = self.hand_over(id, frame, deadline, true, R::NAME).await?;
+        Ok(Submitted { pending, version, request: PhantomData })
     }
 
     /// Sends an encoded request that the broker does not answer (Produce with acks 0).
@@ -227,6 +250,17 @@ impl Connection {
         answered: bool,
         what: &'static str,
     ) -> Result<Bytes> {
+        self.hand_over(id, frame, deadline, answered, what).await?.answer().await
+    }
+
+    async fn hand_over(
+        &self,
+        id: i32,
+        frame: Frame,
+        deadline: Instant,
+        answered: bool,
+        what: &'static str,
+    ) -> Result<Pending> {
         let gone =
             || Error::call(&CallError::NotSent("the connection is closed".into()), format!("{}: {what}", self.peer));
         let (reply, answer) = oneshot::channel();
@@ -236,29 +270,66 @@ impl Connection {
             Err(_) => return Err(Error::call(&CallError::TimedOut { sent: false }, format!("{}: {what}", self.peer))),
         };
         permit.send(Command::Call(call, reply));
-        let mut guard = AbandonGuard { connection: self, id, armed: true };
-        let result = answer.await;
-        guard.armed = false;
+        let guard = AbandonGuard { connection: self.clone(), id, armed: true };
+        Ok(Pending { answer, guard, what })
+    }
+}
+
+/// A request that was handed over. Dropping it throws its answer away.
+#[derive(Debug)]
+pub struct Submitted<R> {
+    pending: Pending,
+    version: i16,
+    request: PhantomData<fn() -> R>,
+}
+
+impl<R: Request> Submitted<R> {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub async fn answer(self) -> Result<R::Response> {
+        let connection = self.pending.guard.connection.clone();
+        let body = self.pending.answer().await?;
+        let (_, response) = frame::decode_response::<R>(body, self.version).map_err(|e| {
+            let text = format!("{}: damaged answer to {} version {}: {e}", connection.peer, R::NAME, self.version);
+            Error::new(ErrorKind::Protocol, text).after_sending()
+        })?;
+        connection.obey_throttle(response.throttle_time_ms());
+        Ok(response)
+    }
+}
+
+#[derive(Debug)]
+struct Pending {
+    answer: oneshot::Receiver<Answer>,
+    guard: AbandonGuard,
+    what: &'static str,
+}
+
+impl Pending {
+    async fn answer(mut self) -> Result<Bytes> {
+        let result = (&mut self.answer).await;
+        self.guard.armed = false;
+        let place = || format!("{}: {}", self.guard.connection.peer, self.what);
         match result {
             Ok(Ok(body)) => Ok(body),
-            Ok(Err(error)) => Err(Error::call(&error, format!("{}: {what}", self.peer))),
+            Ok(Err(error)) => Err(Error::call(&error, place())),
             // The task ended without telling: its runtime is shutting down.
-            Err(_) => Err(Error::call(
-                &CallError::Unanswered("the client has stopped".into()),
-                format!("{}: {what}", self.peer),
-            )),
+            Err(_) => Err(Error::call(&CallError::Unanswered("the client has stopped".into()), place())),
         }
     }
 }
 
 /// Tells the task when a caller goes away before its answer.
-struct AbandonGuard<'a> {
-    connection: &'a Connection,
+#[derive(Debug)]
+struct AbandonGuard {
+    connection: Connection,
     id: i32,
     armed: bool,
 }
 
-impl Drop for AbandonGuard<'_> {
+impl Drop for AbandonGuard {
     fn drop(&mut self) {
         if self.armed {
             // A full channel is no harm: the answer then finds no receiver and is dropped.

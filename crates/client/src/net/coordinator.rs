@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Purpose};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::metadata::Node;
-use kafka_share_messages::{ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse, Request};
+use kafka_share_messages::{ApiKey, ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse, Request};
 use kafka_share_wire::Str;
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -87,10 +87,27 @@ impl Cluster {
         deadline: Instant,
         code_of: impl Fn(&R::Response) -> ErrorCode,
     ) -> Result<R::Response> {
+        self.call_coordinator_as(kind, key, request, (R::KEY, R::MAX_VERSION), deadline, code_of).await
+    }
+
+    /// As [`Cluster::call_coordinator`], under a given API key and in no higher version than a given one.
+    ///
+    /// # Errors
+    /// As [`Cluster::call_coordinator`].
+    pub async fn call_coordinator_as<R: Request>(
+        &self,
+        kind: CoordinatorKind,
+        key: &str,
+        request: &R,
+        (api, cap): (ApiKey, i16),
+        deadline: Instant,
+        code_of: impl Fn(&R::Response) -> ErrorCode,
+    ) -> Result<R::Response> {
         let mut attempt = 0;
         loop {
             let node = self.coordinator(kind, key, deadline).await?;
-            let result = self.call_node(node, Purpose::Coordination, request, self.request_deadline(deadline)).await;
+            let limit = self.request_deadline(deadline);
+            let result = self.call_node_as(node, Purpose::Coordination, request, (api, cap), limit).await;
             let moved = match &result {
                 Ok(response) => matches!(
                     code_of(response),

@@ -1,0 +1,172 @@
+//! The batches of one partition: open, waiting, and sent but not settled.
+
+use super::types::{BatchId, RecordParts};
+use crate::transaction::ProducerIdentity;
+use bytes::Bytes;
+use kafka_share_wire::records::{BatchBuilder, BatchOptions, RecordError};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Sequence numbers count to 2^31 - 1, then start again at 0.
+pub(super) fn advance(sequence: i32, records: i32) -> i32 {
+    sequence.wrapping_add(records) & i32::MAX
+}
+
+/// A batch whose records are still being collected, or that waits to be sent for the first time.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub(super) id: BatchId,
+    pub(super) builder: BatchBuilder,
+    pub(super) created: Instant,
+    /// Bytes charged to `buffer.memory`.
+    pub(super) charge: usize,
+}
+
+/// Where a sequenced batch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    InFlight,
+    /// To be sent again, unchanged, not before this.
+    Retry(Instant),
+    /// Certainly not written under its sequence number; waits for the next epoch to be numbered anew.
+    Renumber,
+}
+
+/// A batch that has its sequence number.
+#[derive(Debug)]
+pub(super) struct Sequenced {
+    pub(super) id: BatchId,
+    pub(super) bytes: Bytes,
+    pub(super) records: i32,
+    pub(super) identity: ProducerIdentity,
+    pub(super) created: Instant,
+    pub(super) charge: usize,
+    pub(super) phase: Phase,
+    pub(super) attempts: u32,
+    /// Whether an earlier try may have been written though its answer was lost.
+    pub(super) maybe_written: bool,
+}
+
+/// A partition.
+#[derive(Debug)]
+pub(super) struct Partition {
+    pub(super) topic: usize,
+    pub(super) index: i32,
+    pub(super) leader: i32,
+    /// First sequence number of the next batch.
+    pub(super) next_sequence: i32,
+    /// Whether the broker has taken a batch of the current epoch. Until then one batch is in flight at a time: a broker
+    /// that does not know the producer takes any first sequence number, so a second batch must not overtake.
+    pub(super) confirmed: bool,
+    pub(super) open: Option<Collected>,
+    pub(super) waiting: VecDeque<Collected>,
+    /// Batches to be numbered again in the new epoch, in order, before all that wait.
+    pub(super) renumbered: VecDeque<Sequenced>,
+    pub(super) sent: VecDeque<Sequenced>,
+}
+
+impl Partition {
+    pub(super) fn new(topic: usize, index: i32) -> Self {
+        Partition {
+            topic,
+            index,
+            leader: -1,
+            next_sequence: 0,
+            confirmed: false,
+            open: None,
+            waiting: VecDeque::new(),
+            renumbered: VecDeque::new(),
+            sent: VecDeque::new(),
+        }
+    }
+
+    /// Appends a record; begins a batch, named `fresh`, where need be. Answers batch, index, and whether a batch was
+    /// begun or filled.
+    pub(super) fn append(
+        &mut self,
+        now: Instant,
+        fresh: BatchId,
+        options: BatchOptions,
+        batch_size: usize,
+        estimate: usize,
+        record: RecordParts<'_, '_>,
+    ) -> Result<(BatchId, u32, bool), RecordError> {
+        let mut wake = false;
+        if self.open.as_ref().is_some_and(|o| !o.builder.is_empty() && o.builder.would_exceed(batch_size, estimate)) {
+            self.seal();
+            wake = true;
+        }
+        let open = self.open.get_or_insert_with(|| {
+            wake = true;
+            Collected { id: fresh, builder: BatchBuilder::new(options), created: now, charge: 0 }
+        });
+        let result = open.builder.append(record.timestamp, record.key, record.value, record.headers.iter().copied());
+        match result {
+            Ok(index) => {
+                open.charge += estimate;
+                Ok((open.id, index as u32, wake))
+            }
+            Err(error) => {
+                if open.builder.is_empty() {
+                    self.open = None;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Closes the open batch.
+    pub(super) fn seal(&mut self) {
+        self.waiting.extend(self.open.take());
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.open.is_none() && self.waiting.is_empty() && self.sent.is_empty() && self.renumbered.is_empty()
+    }
+
+    /// Whether a batch may be sent now: again, or for the first time where `fresh` allows.
+    pub(super) fn next(&self, now: Instant, linger: Duration, max_in_flight: usize, fresh: bool) -> Option<Next> {
+        if self.sent.iter().any(|b| b.phase != Phase::InFlight) {
+            // What is sent again goes alone and in order, once all answers are in.
+            let all_back = self.sent.iter().all(|b| b.phase != Phase::InFlight);
+            return match self.sent.front()?.phase {
+                Phase::Retry(at) if all_back && at <= now => Some(Next::Again),
+                _ => None,
+            };
+        }
+        let limit = if self.confirmed { max_in_flight } else { 1 };
+        if !fresh || self.sent.len() >= limit {
+            return None;
+        }
+        if !self.renumbered.is_empty() || !self.waiting.is_empty() {
+            return Some(Next::First);
+        }
+        let lingered = self.open.as_ref().is_some_and(|o| o.created + linger <= now);
+        lingered.then_some(Next::First)
+    }
+
+    /// When something is due, apart from answers. Moments that have passed wait for an answer.
+    pub(super) fn deadlines(&self, linger: Duration, delivery: Duration) -> impl Iterator<Item = Instant> {
+        let retry = self.sent.front().and_then(|b| match b.phase {
+            Phase::Retry(at) => Some(at),
+            _ => None,
+        });
+        let lingers = self.open.as_ref().map(|o| o.created + linger);
+        let oldest = self.waiting.front().or(self.open.as_ref()).map(|b| b.created);
+        let expires = oldest.into_iter().chain(self.retrying().map(|b| b.created)).min().map(|at| at + delivery);
+        [retry, lingers, expires].into_iter().flatten()
+    }
+
+    fn retrying(&self) -> impl Iterator<Item = &Sequenced> {
+        self.sent.iter().filter(|b| b.phase != Phase::InFlight).chain(&self.renumbered)
+    }
+}
+
+/// Which batch is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The first sent one, again.
+    Again,
+    /// A new one.
+    First,
+}

@@ -1,0 +1,189 @@
+//! The transaction machine by field report.
+
+use super::*;
+use kafka_share_messages::add_partitions_to_txn_response::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnTopicResult,
+};
+
+fn init_answer(code: ErrorCode) -> InitProducerIdResponse {
+    InitProducerIdResponse { error_code: code, producer_id: 7, producer_epoch: 3, ..Default::default() }
+}
+
+fn end_answer(code: ErrorCode, epoch: i16) -> EndTxnResponse {
+    EndTxnResponse { error_code: code, producer_id: 7, producer_epoch: epoch, ..Default::default() }
+}
+
+fn added(rows: &[(&'static str, i32, ErrorCode)]) -> AddPartitionsToTxnResponse {
+    let row = |(name, p, code): &(&'static str, i32, ErrorCode)| AddPartitionsToTxnTopicResult {
+        name: Str::from_static(name),
+        results_by_partition: vec![AddPartitionsToTxnPartitionResult {
+            partition_index: *p,
+            partition_error_code: *code,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    AddPartitionsToTxnResponse { results_by_topic_v3_and_below: rows.iter().map(row).collect(), ..Default::default() }
+}
+
+fn open(version: i16, now: Instant) -> Transaction {
+    let mut txn = Transaction::new(Str::from_static("t"), 1000);
+    txn.handle_feature(version);
+    txn.start_init().unwrap();
+    assert_eq!(txn.handle_init(&init_answer(ErrorCode::NONE)), Verdict::Done);
+    txn.begin(now).unwrap();
+    txn
+}
+
+const TOPIC: Str = Str::from_static("out");
+
+fn join(txn: &mut Transaction) {
+    if !txn.admit(&TOPIC, 0) {
+        txn.add_request().unwrap();
+        assert_eq!(txn.handle_added(&added(&[("out", 0, ErrorCode::NONE)])), Verdict::Done);
+        assert!(txn.admit(&TOPIC, 0));
+    }
+}
+
+fn kind(verdict: Verdict) -> TxnErrorKind {
+    match verdict {
+        Verdict::Failed(error) => error.kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn r050_concurrent_transactions_at_init_is_retried() {
+    let mut txn = Transaction::new(Str::from_static("t"), 1000);
+    txn.start_init().unwrap();
+    for _ in 0..5 {
+        let verdict = txn.handle_init(&init_answer(ErrorCode::CONCURRENT_TRANSACTIONS));
+        assert_eq!(verdict, Verdict::Retry(ErrorCode::CONCURRENT_TRANSACTIONS));
+    }
+    assert_eq!(txn.handle_init(&init_answer(ErrorCode::NONE)), Verdict::Done);
+    assert_eq!(txn.identity(), ProducerIdentity { id: 7, epoch: 3 });
+}
+
+#[test]
+fn r053_a_failed_add_keeps_earlier_partitions_in_the_transaction() {
+    let mut txn = open(1, Instant::now());
+    join(&mut txn);
+    assert!(!txn.admit(&TOPIC, 1));
+    txn.add_request().unwrap();
+    let verdict = txn.handle_added(&added(&[("out", 1, ErrorCode::TOPIC_AUTHORIZATION_FAILED)]));
+    assert_eq!(kind(verdict), TxnErrorKind::Abortable);
+    assert_eq!(txn.start_commit().unwrap_err().kind, TxnErrorKind::Abortable);
+    txn.start_abort().unwrap();
+    assert!(matches!(txn.end(), Ok(End::EndTxn(EndTxnRequest { committed: false, .. }))));
+}
+
+#[test]
+fn r054_r055_after_a_commit_of_unknown_outcome_only_the_same_commit() {
+    let now = Instant::now();
+    let mut txn = open(2, now);
+    join(&mut txn);
+    txn.start_commit().unwrap();
+    let first = txn.end().unwrap();
+    assert_eq!(txn.handle_end_given_up("deadline").kind, TxnErrorKind::OutcomeUnknown);
+    assert_eq!(txn.start_abort().unwrap_err().kind, TxnErrorKind::OutcomeUnknown);
+    assert_eq!(txn.begin(now).unwrap_err().kind, TxnErrorKind::OutcomeUnknown);
+    assert!(txn.check_open().is_err());
+    txn.start_commit().unwrap();
+    assert_eq!(txn.end().unwrap(), first);
+    assert_eq!(txn.handle_end(now, &end_answer(ErrorCode::NONE, 4)), Verdict::Done);
+    txn.begin(now).unwrap();
+    assert_eq!(txn.identity().epoch, 4);
+}
+
+#[test]
+fn r056_commit_after_the_coordinators_timeout_is_not_committed_and_not_fatal() {
+    for code in [ErrorCode::INVALID_TXN_STATE, ErrorCode::PRODUCER_FENCED] {
+        let now = Instant::now();
+        let mut txn = open(2, now);
+        join(&mut txn);
+        txn.start_commit().unwrap();
+        txn.end().unwrap();
+        let late = now + Duration::from_millis(1001);
+        assert_eq!(kind(txn.handle_end(late, &end_answer(code, -1))), TxnErrorKind::Aborted, "{code}");
+        txn.start_abort().unwrap();
+        assert!(matches!(
+            txn.end(),
+            Ok(End::NewEpoch(InitProducerIdRequest { producer_id: 7, producer_epoch: 3, .. }))
+        ));
+        assert_eq!(txn.handle_init(&init_answer(ErrorCode::NONE)), Verdict::Done);
+        txn.begin(late).unwrap();
+    }
+}
+
+#[test]
+fn r058_an_empty_transaction_sends_nothing() {
+    for version in [1, 2] {
+        let mut txn = open(version, Instant::now());
+        txn.start_commit().unwrap();
+        assert_eq!(txn.end(), Ok(End::Nothing));
+        txn.begin(Instant::now()).unwrap();
+        txn.start_abort().unwrap();
+        assert_eq!(txn.end(), Ok(End::Nothing));
+    }
+}
+
+#[test]
+fn acknowledgements_alone_need_an_end() {
+    let mut txn = open(2, Instant::now());
+    txn.handle_joined();
+    txn.start_commit().unwrap();
+    assert!(matches!(txn.end(), Ok(End::EndTxn(EndTxnRequest { committed: true, .. }))));
+}
+
+#[test]
+fn r068_a_fenced_producer_stays_fenced() {
+    let now = Instant::now();
+    let mut txn = open(2, now);
+    join(&mut txn);
+    txn.start_commit().unwrap();
+    txn.end().unwrap();
+    assert_eq!(kind(txn.handle_end(now, &end_answer(ErrorCode::PRODUCER_FENCED, -1))), TxnErrorKind::Fenced);
+    let fenced = txn.check().unwrap_err();
+    assert_eq!(txn.start_init().unwrap_err(), fenced);
+    assert_eq!(txn.begin(now).unwrap_err(), fenced);
+    assert_eq!(txn.check_open().unwrap_err(), fenced);
+    assert_eq!(txn.start_commit().unwrap_err(), fenced);
+    assert_eq!(txn.start_abort().unwrap_err(), fenced);
+    assert_eq!(txn.end().unwrap_err(), fenced);
+    assert_eq!(txn.handle_init(&init_answer(ErrorCode::NONE)), Verdict::Failed(fenced));
+}
+
+#[test]
+fn doubtful_sequences_need_a_new_epoch_after_the_abort_on_version_1_only() {
+    for version in [1, 2] {
+        let now = Instant::now();
+        let mut txn = open(version, now);
+        join(&mut txn);
+        txn.fail(TxnError::new(TxnErrorKind::Abortable, "a batch was lost"), true);
+        txn.start_abort().unwrap();
+        assert!(matches!(txn.end(), Ok(End::EndTxn(_))));
+        // EndTxn answers carry id and epoch from version 5 on only; before they are -1.
+        let answer =
+            EndTxnResponse { producer_id: if version == 2 { 7 } else { -1 }, ..end_answer(ErrorCode::NONE, 4) };
+        assert_eq!(txn.handle_end(now, &answer), Verdict::Done);
+        assert_eq!(txn.needs_new_epoch(), version == 1);
+        if txn.needs_new_epoch() {
+            assert!(matches!(txn.end(), Ok(End::NewEpoch(_))));
+            assert_eq!(txn.handle_init(&init_answer(ErrorCode::NONE)), Verdict::Done);
+        }
+        txn.begin(now).unwrap();
+    }
+}
+
+#[test]
+fn calls_in_the_wrong_order_change_nothing() {
+    let now = Instant::now();
+    let mut txn = Transaction::new(Str::from_static("t"), 1000);
+    assert!(txn.begin(now).is_err() && txn.start_commit().is_err() && txn.start_abort().is_err() && txn.end().is_err());
+    txn.start_init().unwrap();
+    txn.handle_init(&init_answer(ErrorCode::NONE));
+    assert!(txn.start_init().is_err() && txn.start_commit().is_err() && txn.check_open().is_err());
+    txn.begin(now).unwrap();
+    assert_eq!(txn.begin(now).unwrap_err().kind, TxnErrorKind::WrongOrder);
+    assert!(txn.is_open());
+}
