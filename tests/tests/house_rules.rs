@@ -18,7 +18,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates outside the workspace that a crate must not use, so that its machines stay free of clocks and sockets.
-const FOREIGN: &[(&str, &[&str])] = &[("wire", &["tokio"]), ("messages", &["tokio"]), ("core", &["tokio", "mio", "socket2"])];
+const FOREIGN: &[(&str, &[&str])] =
+    &[("wire", &["tokio"]), ("messages", &["tokio"]), ("core", &["tokio", "mio", "socket2"])];
 
 const MAX_LINES: usize = 1000;
 const MEDIAN_LINES: usize = 250;

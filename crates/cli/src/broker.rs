@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 
 /// Options of `kshare broker`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kshare broker --listen 127.0.0.1:9092\n\nEverything is in memory and gone when it ends.")]
+#[command(
+    after_help = "Example:\n  kshare broker --listen 127.0.0.1:9092\n\nEverything is in memory and gone when it ends."
+)]
 pub(crate) struct BrokerArgs {
     /// Address of the first node; further nodes take the ports that follow
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9092")]
@@ -40,7 +42,10 @@ pub(crate) async fn run(args: BrokerArgs) -> Result<(), Failure> {
         .start()
         .await
         .map_err(Failure::new)?;
-    println!("embedded broker at {}, for development and tests; production is Apache Kafka", broker.bootstrap_servers());
+    println!(
+        "embedded broker at {}, for development and tests; production is Apache Kafka",
+        broker.bootstrap_servers()
+    );
     println!("Ctrl-C ends it");
     tokio::signal::ctrl_c().await.map_err(|e| Failure::new(format_args!("Ctrl-C cannot be waited for: {e}")))?;
     broker.shutdown().await;

@@ -6,6 +6,8 @@ pub mod config;
 pub mod consumer;
 pub mod error;
 pub mod net;
+pub mod producer;
+pub mod reader;
 
 pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};
 pub use admin::Admin;
@@ -17,3 +19,8 @@ pub use error::{Error, ErrorKind, Result, Severity};
 pub use kafka_share_core::share_acks::{AckOutcome, Outcome};
 pub use kafka_share_messages::ErrorCode;
 pub use kafka_share_wire::{Str, Uuid};
+pub use producer::{
+    Compression, Delivery, Producer, ProducerBuilder, ProducerRecord, RecordMetadata, TransactionalProducer,
+    TransactionalProducerBuilder, transactional_acknowledgements_offered,
+};
+pub use reader::{PartitionReader, ReadBatch, ReadRecord};

@@ -93,7 +93,11 @@ impl Chaos {
                 5 => broker.move_coordinator(CoordinatorKind::Share, &self.plan.group, node),
                 6 => {
                     let task = self.dice.below(u64::from(self.plan.tasks));
-                    broker.move_coordinator(CoordinatorKind::Transaction, &self.plan.transactional_id(task as u16), node)
+                    broker.move_coordinator(
+                        CoordinatorKind::Transaction,
+                        &self.plan.transactional_id(task as u16),
+                        node,
+                    )
                 }
                 _ => broker.restart_node(node),
             };

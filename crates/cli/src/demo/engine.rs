@@ -84,7 +84,8 @@ impl Engine {
         if plan.chaos {
             // Brokers bound these; where a bound is tighter, the pause past the lock is longer, and that is all.
             let ms = CHAOS_LOCK.as_millis().to_string();
-            for (name, value) in [("share.record.lock.duration.ms", ms.as_str()), ("share.delivery.count.limit", "10")] {
+            for (name, value) in [("share.record.lock.duration.ms", ms.as_str()), ("share.delivery.count.limit", "10")]
+            {
                 match self.admin.alter_share_group_configs(&plan.group, &[(name, value)]).await {
                     Ok(()) if name == "share.record.lock.duration.ms" => lock = CHAOS_LOCK,
                     Ok(()) => {}

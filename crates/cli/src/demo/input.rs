@@ -15,7 +15,8 @@ pub(super) fn read(path: Option<&Path>) -> Result<Vec<String>, Failure> {
     let (name, bytes) = match path {
         None => ("the sample".to_owned(), SAMPLE.as_bytes().to_vec()),
         Some(path) => {
-            let bytes = std::fs::read(path).map_err(|e| Failure::usage(format_args!("--input {}: {e}", path.display())))?;
+            let bytes =
+                std::fs::read(path).map_err(|e| Failure::usage(format_args!("--input {}: {e}", path.display())))?;
             (path.display().to_string(), bytes)
         }
     };
@@ -29,7 +30,8 @@ pub(super) fn read(path: Option<&Path>) -> Result<Vec<String>, Failure> {
         return Err(Failure::usage(format_args!("--input {name}: the file is empty, there is nothing to do")));
     }
     if let Some(at) = lines.iter().position(|l| l.len() > MAX_LINE) {
-        let text = format!("--input {name}: line {} has {} bytes; a record can have {MAX_LINE}", at + 1, lines[at].len());
+        let text =
+            format!("--input {name}: line {} has {} bytes; a record can have {MAX_LINE}", at + 1, lines[at].len());
         return Err(Failure::usage(text));
     }
     Ok(lines)
@@ -55,7 +57,11 @@ pub(super) async fn load(engine: &Engine, plan: &Plan, lines: &[String]) -> Resu
         let metadata = delivery.await?;
         let expected = place(index, plan.partitions);
         if (metadata.partition(), metadata.offset()) != expected {
-            let text = format!("input line {} was stored at {:?} instead of {expected:?}", index + 1, (metadata.partition(), metadata.offset()));
+            let text = format!(
+                "input line {} was stored at {:?} instead of {expected:?}",
+                index + 1,
+                (metadata.partition(), metadata.offset())
+            );
             return Err(Failure::new(text));
         }
     }

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Options of `kshare demo`.
 #[derive(Debug, Args)]
-#[command(after_help = "Each line of the input is a record. Tasks read it through one share group, change it to upper case, write it
+#[command(
+    after_help = "Each line of the input is a record. Tasks read it through one share group, change it to upper case, write it
 to an output topic, and acknowledge. A read_committed reader then counts what is missing and what is there twice.
 
 Examples:
@@ -30,7 +31,8 @@ Examples:
   kshare demo --chaos --seed 42 --json
   kshare demo --bootstrap-server HOST:9092 --semantics at-least-once
 
-Exit code 0 only if nothing is missing and, exactly-once, nothing is there twice.")]
+Exit code 0 only if nothing is missing and, exactly-once, nothing is there twice."
+)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -101,7 +103,8 @@ pub(crate) struct Plan {
 pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     let lines = input::read(args.input.as_deref())?;
     let engine = Engine::start(&args.cluster, args.nodes, args.chaos, args.seed).await?;
-    let unique = format!("{:x}{:03x}", std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_millis()), std::process::id() & 0xfff);
+    let unique =
+        format!("{:x}{:03x}", std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_millis()), std::process::id() & 0xfff);
     let plan = Plan {
         input_topic: format!("kshare-demo-{unique}-in"),
         output_topic: format!("kshare-demo-{unique}-out"),

@@ -71,10 +71,16 @@ impl Report<'_> {
             return Err(Failure::new(format_args!("{foreign} output records are not what their input should become")));
         }
         if missing > 0 {
-            return Err(Failure::new(format_args!("{missing} records are missing in the output (seed {})", self.plan.seed)));
+            return Err(Failure::new(format_args!(
+                "{missing} records are missing in the output (seed {})",
+                self.plan.seed
+            )));
         }
         if duplicated > 0 && self.plan.semantics == Semantics::ExactlyOnce {
-            return Err(Failure::new(format_args!("{duplicated} records are in the output more than once (seed {})", self.plan.seed)));
+            return Err(Failure::new(format_args!(
+                "{duplicated} records are in the output more than once (seed {})",
+                self.plan.seed
+            )));
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use super::state::Progress;
 use super::{Plan, Semantics};
 use kafka_share::net::Cluster;
 use kafka_share::{
-    AckType, AcknowledgementMode, Error, KafkaShareConsumer, ProducerRecord, Result, ShareAcknowledgements, ShareRecords,
-    TransactionalProducer,
+    AckType, AcknowledgementMode, Error, KafkaShareConsumer, ProducerRecord, Result, ShareAcknowledgements,
+    ShareRecords, TransactionalProducer,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,7 +33,13 @@ enum End {
 }
 
 /// Runs a task, and starts it again whenever it ends, until the run stops.
-pub(super) async fn keep_running(cluster: Arc<Cluster>, plan: Plan, progress: Arc<Progress>, number: u16, lock: Duration) {
+pub(super) async fn keep_running(
+    cluster: Arc<Cluster>,
+    plan: Plan,
+    progress: Arc<Progress>,
+    number: u16,
+    lock: Duration,
+) {
     let mut dice = Dice::new(plan.seed, u64::from(number) + 1);
     while !progress.is_stopped() {
         match live(&cluster, &plan, &progress, number, lock, &mut dice).await {
@@ -63,7 +69,8 @@ async fn live(
     lock: Duration,
     dice: &mut Dice,
 ) -> Result<End> {
-    let producer = TransactionalProducer::builder("", &plan.transactional_id(number)).cluster(Arc::clone(cluster)).build()?;
+    let producer =
+        TransactionalProducer::builder("", &plan.transactional_id(number)).cluster(Arc::clone(cluster)).build()?;
     producer.init_transactions().await?;
     let consumer = KafkaShareConsumer::builder("", &plan.group)
         .cluster(Arc::clone(cluster))

@@ -31,7 +31,8 @@ pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String]) -> Res
         for record in &batch {
             counts.output += 1;
             let header = |name| record.headers().find(|h| h.key_str() == Some(name)).and_then(|h| h.value);
-            let number = |name| header(name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok());
+            let number =
+                |name| header(name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok());
             let (Some(partition), Some(offset)) = (number(PARTITION_HEADER), number(OFFSET_HEADER)) else {
                 counts.foreign += 1;
                 continue;

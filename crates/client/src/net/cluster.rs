@@ -257,6 +257,26 @@ impl Cluster {
         self.refresh_inner(topics, false, deadline).await
     }
 
+    /// Asks for the metadata of topics by id.
+    ///
+    /// # Errors
+    /// Where no broker answers before `deadline`. A topic that does not exist is no error here.
+    pub async fn refresh_topics_by_id(&self, ids: &[Uuid], deadline: Instant) -> Result<()> {
+        let names: Option<Vec<Str>> = ids.iter().map(|id| Some(self.cached_topic_by_id(*id)?.name.clone())).collect();
+        if let Some(names) = names {
+            return self.refresh_topics(&names, deadline).await;
+        }
+        let row = |id: &Uuid| MetadataRequestTopic { name: None, topic_id: *id, ..MetadataRequestTopic::default() };
+        let request = MetadataRequest {
+            topics: Some(ids.iter().map(row).collect()),
+            allow_auto_topic_creation: false,
+            ..MetadataRequest::default()
+        };
+        let response = self.call_any(&request, deadline).await?;
+        self.state().metadata.update(&response);
+        Ok(())
+    }
+
     pub(crate) async fn refresh_inner(&self, topics: &[Str], create: bool, deadline: Instant) -> Result<()> {
         let asked = Instant::now();
         let permit = tokio::time::timeout_at(deadline.into(), self.refresh.acquire()).await;

@@ -6,5 +6,5 @@ mod coordinator;
 mod slot;
 
 pub use cluster::{Cluster, Purpose};
-pub use connection::Connection;
+pub use connection::{Connection, Submitted};
 pub use coordinator::CoordinatorKind;

@@ -1,0 +1,328 @@
+//! How acknowledgements get into a transaction. Native (KIP-1289 draft): to the leaders of the source partitions.
+
+use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};
+use crate::net::{Cluster, CoordinatorKind, Purpose};
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::ApiVersions;
+use kafka_share_core::transaction::ProducerIdentity;
+use kafka_share_messages::add_share_acks_to_txn_request::AddShareAcksToTxnTopic;
+use kafka_share_messages::txn_share_acknowledge_request::{
+    AcknowledgePartition, AcknowledgeTopic, AcknowledgementBatch,
+};
+use kafka_share_messages::{
+    AddShareAcksToTxnRequest, ApiKey, ErrorCode, Message, TxnShareAcknowledgeRequest, TxnShareAcknowledgeResponse,
+};
+use kafka_share_wire::{Str, Uuid};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::task::JoinSet;
+
+/// Level of the feature `share.version` from which share groups take part in transactions.
+const SHARE_VERSION: i16 = 3;
+
+/// The transaction that acknowledgements are staged in.
+#[derive(Debug, Clone)]
+pub(super) struct Staging {
+    pub(super) transactional_id: Str,
+    pub(super) identity: ProducerIdentity,
+    /// transaction.version 2 or later.
+    pub(super) v2: bool,
+    pub(super) member: ShareGroupMetadata,
+}
+
+/// Refusals by share-partition; empty where all is staged.
+pub(super) type Refusals = BTreeMap<TopicIdPartition, Error>;
+
+pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A way for acknowledgements into a transaction.
+pub(super) trait AckBackend: std::fmt::Debug + Send + Sync {
+    /// Checks that the cluster offers it; sends nothing that changes anything.
+    fn check<'a>(&'a self, v2: bool, deadline: Instant) -> Boxed<'a, Result<()>>;
+
+    /// Stages them. After any error or refusal the transaction can only be aborted.
+    fn stage<'a>(
+        &'a self,
+        staging: &'a Staging,
+        acks: &'a ShareAcknowledgements,
+        deadline: Instant,
+    ) -> Boxed<'a, Result<Refusals>>;
+}
+
+/// Whether a cluster with these versions and features takes acknowledgements into transactions (KIP-1289, at the API
+/// key of its newest draft).
+#[must_use]
+pub fn transactional_acknowledgements_offered(versions: &ApiVersions) -> bool {
+    offered(versions, ApiKey::TXN_SHARE_ACKNOWLEDGE)
+}
+
+fn offered(versions: &ApiVersions, key: ApiKey) -> bool {
+    versions.feature("share.version") >= SHARE_VERSION && versions.pick_as::<TxnShareAcknowledgeRequest>(key).is_ok()
+}
+
+/// TxnShareAcknowledge, under a configured key.
+#[derive(Debug)]
+pub(super) struct NativeBackend {
+    cluster: Arc<Cluster>,
+    key: ApiKey,
+}
+
+type Parts = BTreeMap<TopicIdPartition, Vec<AcknowledgementBatch>>;
+
+impl NativeBackend {
+    pub(super) fn new(cluster: Arc<Cluster>, key: i16) -> Self {
+        NativeBackend { cluster, key: ApiKey(key) }
+    }
+
+    async fn check_now(&self, v2: bool, deadline: Instant) -> Result<()> {
+        let versions = self.cluster.features(deadline).await?;
+        if !offered(&versions, self.key) {
+            let text = format!(
+                "this cluster has no transactional acknowledgements: it needs feature share.version {SHARE_VERSION} \
+                 (it has {}) and API key {} (KIP-1289, in no released Kafka); acknowledge after the commit instead",
+                versions.feature("share.version"),
+                self.key.0
+            );
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        if !v2 && versions.pick::<AddShareAcksToTxnRequest>().is_err() {
+            let text = "this cluster runs transaction.version 1 and has no AddShareAcksToTxn (API key 96)";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        Ok(())
+    }
+
+    async fn stage_now(&self, staging: &Staging, acks: &ShareAcknowledgements, deadline: Instant) -> Result<Refusals> {
+        if !staging.v2 {
+            self.enrol(staging, acks, deadline).await?;
+        }
+        let mut parts: Parts = BTreeMap::new();
+        for (tp, batch) in acks.iter() {
+            parts.entry(tp).or_default().push(AcknowledgementBatch {
+                first_offset: batch.first_offset(),
+                last_offset: batch.last_offset(),
+                acknowledge_types: batch.types().iter().map(|t| t.code()).collect(),
+                ..AcknowledgementBatch::default()
+            });
+        }
+        let mut refusals = self.round(staging, parts.clone(), deadline).await?;
+        // A leader that had moved did not act; its part goes to the new one, once.
+        let again: Parts =
+            refusals.iter().filter(|(_, e)| moved(e)).filter_map(|(tp, _)| Some((*tp, parts.remove(tp)?))).collect();
+        if !again.is_empty() {
+            self.forget_leaders(again.keys(), deadline).await?;
+            refusals.retain(|tp, _| !again.contains_key(tp));
+            refusals.extend(self.round(staging, again, deadline).await?);
+        }
+        Ok(refusals)
+    }
+
+    /// Names the share-partitions to the transaction coordinator, which adds the state partitions behind them.
+    async fn enrol(&self, staging: &Staging, acks: &ShareAcknowledgements, deadline: Instant) -> Result<()> {
+        let mut topics: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
+        for tp in acks.partitions() {
+            topics.entry(tp.topic_id).or_default().push(tp.partition);
+        }
+        let row = |(topic_id, partitions)| AddShareAcksToTxnTopic { topic_id, partitions, ..Default::default() };
+        let request = AddShareAcksToTxnRequest {
+            transactional_id: staging.transactional_id.clone(),
+            producer_id: staging.identity.id,
+            producer_epoch: staging.identity.epoch,
+            group_id: Str::from(staging.member.group_id()),
+            topics: topics.into_iter().map(row).collect(),
+            ..AddShareAcksToTxnRequest::default()
+        };
+        let mut attempt = 0;
+        loop {
+            let (kind, key) = (CoordinatorKind::Transaction, staging.transactional_id.as_str());
+            let result = self.cluster.call_coordinator(kind, key, &request, deadline, |r| r.error_code).await;
+            let error = match result {
+                Ok(response) if response.error_code.is_ok() => return Ok(()),
+                Ok(response) => {
+                    let detail = response.error_message.as_ref().map(|m| m.as_str());
+                    Error::broker(response.error_code, "adding share acknowledgements to the transaction", detail)
+                }
+                Err(error) => error,
+            };
+            attempt += 1;
+            // Adding twice is as adding once, so a lost answer does not matter.
+            let again = error.is_retriable() || error.code() == Some(ErrorCode::CONCURRENT_TRANSACTIONS);
+            if !again || !self.cluster.pause_before_retry(attempt, deadline).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Sends each leader its part, all at once.
+    async fn round(&self, staging: &Staging, parts: Parts, deadline: Instant) -> Result<Refusals> {
+        let unknown: Vec<&TopicIdPartition> = parts.keys().filter(|tp| self.cluster.leader(**tp).is_none()).collect();
+        if !unknown.is_empty() {
+            self.forget_leaders(unknown.into_iter(), deadline).await?;
+        }
+        let mut refusals = Refusals::new();
+        let mut by_leader: BTreeMap<i32, Parts> = BTreeMap::new();
+        for (tp, batches) in parts {
+            match self.cluster.leader(tp) {
+                Some(leader) => drop(by_leader.entry(leader.id).or_default().insert(tp, batches)),
+                None => {
+                    let what = format!("staging acknowledgements of {}-{}", tp.topic_id, tp.partition);
+                    refusals.insert(tp, Error::broker(ErrorCode::LEADER_NOT_AVAILABLE, what, None));
+                }
+            }
+        }
+        let mut calls = JoinSet::new();
+        for (leader, parts) in by_leader {
+            let request = request(staging, &parts);
+            let (cluster, api) = (Arc::clone(&self.cluster), (self.key, TxnShareAcknowledgeRequest::MAX_VERSION));
+            let partitions: Vec<TopicIdPartition> = parts.into_keys().collect();
+            calls.spawn(async move {
+                let limit = cluster.request_deadline(deadline);
+                let result = cluster.call_node_as(leader, Purpose::Coordination, &request, api, limit).await;
+                (partitions, result)
+            });
+        }
+        while let Some(joined) = calls.join_next().await {
+            let (partitions, result) =
+                joined.map_err(|_| Error::new(ErrorKind::Closed, "the client's runtime is shutting down"))?;
+            refusals.extend(judge(&partitions, result));
+        }
+        Ok(refusals)
+    }
+
+    /// Asks for the leaders of partitions anew.
+    async fn forget_leaders<'a>(
+        &self,
+        partitions: impl Iterator<Item = &'a TopicIdPartition>,
+        deadline: Instant,
+    ) -> Result<()> {
+        let mut ids: Vec<Uuid> = partitions.map(|tp| tp.topic_id).collect();
+        ids.dedup();
+        self.cluster.refresh_topics_by_id(&ids, deadline).await
+    }
+}
+
+impl AckBackend for NativeBackend {
+    fn check<'a>(&'a self, v2: bool, deadline: Instant) -> Boxed<'a, Result<()>> {
+        Box::pin(self.check_now(v2, deadline))
+    }
+
+    fn stage<'a>(
+        &'a self,
+        staging: &'a Staging,
+        acks: &'a ShareAcknowledgements,
+        deadline: Instant,
+    ) -> Boxed<'a, Result<Refusals>> {
+        Box::pin(self.stage_now(staging, acks, deadline))
+    }
+}
+
+/// Whether the broker certainly did not act, and another may be the leader now.
+fn moved(error: &Error) -> bool {
+    match error.code() {
+        Some(code) => matches!(
+            code,
+            ErrorCode::NOT_LEADER_OR_FOLLOWER | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::LEADER_NOT_AVAILABLE
+        ),
+        None => matches!(error.kind(), ErrorKind::Connect | ErrorKind::Disconnected) && !error.maybe_done(),
+    }
+}
+
+fn request(staging: &Staging, parts: &Parts) -> TxnShareAcknowledgeRequest {
+    let mut topics: BTreeMap<Uuid, Vec<AcknowledgePartition>> = BTreeMap::new();
+    for (tp, batches) in parts {
+        topics.entry(tp.topic_id).or_default().push(AcknowledgePartition {
+            partition_index: tp.partition,
+            acknowledgement_batches: batches.clone(),
+            ..AcknowledgePartition::default()
+        });
+    }
+    let row = |(topic_id, partitions)| AcknowledgeTopic { topic_id, partitions, ..AcknowledgeTopic::default() };
+    TxnShareAcknowledgeRequest {
+        transactional_id: Some(staging.transactional_id.clone()),
+        group_id: Str::from(staging.member.group_id()),
+        producer_id: staging.identity.id,
+        producer_epoch: staging.identity.epoch,
+        member_id: Str::from(staging.member.member_id()),
+        member_epoch: staging.member.member_epoch(),
+        topics: topics.into_iter().map(row).collect(),
+        ..TxnShareAcknowledgeRequest::default()
+    }
+}
+
+fn judge(partitions: &[TopicIdPartition], result: Result<TxnShareAcknowledgeResponse>) -> Refusals {
+    let place = |tp: &TopicIdPartition| format!("staging acknowledgements of {}-{}", tp.topic_id, tp.partition);
+    let response = match result {
+        Ok(response) => response,
+        Err(error) => return partitions.iter().map(|tp| (*tp, error.clone().context(place(tp)))).collect(),
+    };
+    if response.error_code.is_err() {
+        let code = response.error_code;
+        return partitions.iter().map(|tp| (*tp, Error::broker(code, place(tp), None))).collect();
+    }
+    let mut answers = BTreeMap::new();
+    for topic in &response.responses {
+        for p in &topic.partitions {
+            let tp = TopicIdPartition { topic_id: topic.topic_id, partition: p.partition_index };
+            answers.insert(tp, (p.error_code, p.error_message.as_ref().map(ToString::to_string)));
+        }
+    }
+    let refusal = |tp: &TopicIdPartition| match answers.get(tp) {
+        Some((ErrorCode::NONE, _)) => None,
+        Some((code, detail)) => Some((*tp, Error::broker(*code, place(tp), detail.as_deref()))),
+        None => {
+            let text = format!("{}: the broker's answer leaves the partition out", place(tp));
+            Some((*tp, Error::new(ErrorKind::Protocol, text).after_sending()))
+        }
+    };
+    partitions.iter().filter_map(refusal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kafka_share_messages::ApiVersionsResponse;
+    use kafka_share_messages::Request;
+    use kafka_share_messages::api_versions_response::{ApiVersion, FinalizedFeatureKey};
+
+    fn versions(share_version: i16, key: i16) -> ApiVersions {
+        ApiVersions::from_response(&ApiVersionsResponse {
+            api_keys: vec![ApiVersion { api_key: key, min_version: 0, max_version: 0, ..Default::default() }],
+            finalized_features: vec![FinalizedFeatureKey {
+                name: "share.version".into(),
+                max_version_level: share_version,
+                ..Default::default()
+            }],
+            ..Default::default()
+        })
+    }
+
+    #[test]
+    fn needs_both_feature_and_key() {
+        assert!(transactional_acknowledgements_offered(&versions(3, 95)));
+        // Keys 93 and 94 of older drafts are other APIs in Kafka 4.4.
+        for (level, key) in [(2, 95), (3, 94), (3, 93), (0, 95)] {
+            assert!(!transactional_acknowledgements_offered(&versions(level, key)), "{level} {key}");
+        }
+        assert_eq!(TxnShareAcknowledgeRequest::KEY, ApiKey(95));
+    }
+
+    #[test]
+    fn r076_every_partition_has_its_own_verdict() {
+        use kafka_share_messages::txn_share_acknowledge_response::{PartitionData, TxnShareAcknowledgeTopicResponse};
+        let tp = |partition| TopicIdPartition { topic_id: Uuid([1; 16]), partition };
+        let row = |partition_index, error_code| PartitionData { partition_index, error_code, ..Default::default() };
+        let response = TxnShareAcknowledgeResponse {
+            responses: vec![TxnShareAcknowledgeTopicResponse {
+                topic_id: Uuid([1; 16]),
+                partitions: vec![row(0, ErrorCode::NONE), row(1, ErrorCode::INVALID_RECORD_STATE)],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let refusals = judge(&[tp(0), tp(1), tp(2)], Ok(response));
+        assert_eq!(refusals.keys().copied().collect::<Vec<_>>(), [tp(1), tp(2)]);
+        assert_eq!(refusals[&tp(1)].code(), Some(ErrorCode::INVALID_RECORD_STATE));
+    }
+}

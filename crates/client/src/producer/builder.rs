@@ -1,0 +1,273 @@
+//! Settings of a producer, typed and under Kafka's property names.
+
+use super::sender::{Sender, Stop};
+use super::shared::Shared;
+use crate::config::{check_millis, millis};
+use crate::net::Cluster;
+use crate::{ClientConfig, Error, ErrorKind, Result};
+use kafka_share_core::producer::{Producer as Machine, ProducerConfig};
+use kafka_share_core::transaction::Transaction;
+use kafka_share_wire::Str;
+pub use kafka_share_wire::compression::Compression;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of a [`Producer`](super::Producer) or [`TransactionalProducer`](super::TransactionalProducer).
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    pub(super) client: ClientConfig,
+    pub(super) transactional_id: Option<String>,
+    pub(super) transaction_timeout: Duration,
+    pub(super) max_block: Duration,
+    pub(super) ack_key: i16,
+    pub(super) machine: ProducerConfig,
+    pub(super) cluster: Option<Arc<Cluster>>,
+}
+
+impl Settings {
+    pub(super) fn new(bootstrap_servers: &str) -> Self {
+        let client = ClientConfig::new(bootstrap_servers);
+        let backoff = client.retry_backoff;
+        Settings {
+            client,
+            transactional_id: None,
+            transaction_timeout: Duration::from_secs(60),
+            max_block: Duration::from_secs(60),
+            ack_key: kafka_share_messages::ApiKey::TXN_SHARE_ACKNOWLEDGE.0,
+            machine: ProducerConfig {
+                batch_size: 16_384,
+                linger: Duration::from_millis(5),
+                buffer_memory: 32 << 20,
+                max_request_size: 1 << 20,
+                compression: Compression::None,
+                compression_level: None,
+                delivery_timeout: Duration::from_secs(120),
+                request_timeout_ms: 30_000,
+                max_in_flight: 5,
+                backoff,
+            },
+            cluster: None,
+        }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let fail = |what: &str| Err(Error::new(ErrorKind::Config, format!("{name}={value}: {what}")));
+        let number = || value.trim().parse::<usize>().or_else(|_| fail("a number is expected").map(|()| 0));
+        match name {
+            "transactional.id" => self.transactional_id = Some(value.to_owned()),
+            "transaction.timeout.ms" => self.transaction_timeout = millis(name, value)?,
+            "max.block.ms" => self.max_block = millis(name, value)?,
+            "batch.size" => self.machine.batch_size = number()?,
+            "linger.ms" => self.machine.linger = millis(name, value)?,
+            "buffer.memory" => self.machine.buffer_memory = number()?,
+            "max.request.size" => self.machine.max_request_size = number()?,
+            "delivery.timeout.ms" => self.machine.delivery_timeout = millis(name, value)?,
+            "max.in.flight.requests.per.connection" => self.machine.max_in_flight = number()?,
+            "compression.type" => match value.trim().to_ascii_lowercase().parse() {
+                Ok(codec) => self.machine.compression = codec,
+                Err(_) => return fail("none, gzip, snappy, lz4 or zstd is expected"),
+            },
+            "compression.gzip.level" | "compression.lz4.level" | "compression.zstd.level" => {
+                match value.trim().parse() {
+                    Ok(level) => self.machine.compression_level = Some(level),
+                    Err(_) => return fail("a number is expected"),
+                }
+            }
+            "share.acknowledgement.transaction.api.key" => match value.trim().parse() {
+                Ok(key) => self.ack_key = key,
+                Err(_) => return fail("an API key is expected"),
+            },
+            "acks" if matches!(value.trim(), "all" | "-1") => {}
+            "acks" => return fail("this producer is idempotent, which needs all"),
+            "enable.idempotence" if value.trim().eq_ignore_ascii_case("true") => {}
+            "enable.idempotence" => return fail("this producer is always idempotent"),
+            "retries" => tracing::debug!("retries has no effect: delivery.timeout.ms decides"),
+            _ if self.client.set(name, value)? => {}
+            _ => tracing::warn!(name, "property is not known to the producer and has no effect"),
+        }
+        Ok(())
+    }
+
+    fn validate(&self) -> Result<()> {
+        let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
+        for (name, time) in [
+            ("transaction.timeout.ms", self.transaction_timeout),
+            ("max.block.ms", self.max_block),
+            ("linger.ms", self.machine.linger),
+            ("delivery.timeout.ms", self.machine.delivery_timeout),
+        ] {
+            check_millis(name, time)?;
+        }
+        if self.transactional_id.as_ref().is_some_and(String::is_empty) {
+            return fail("transactional.id is empty: give one that no other producer uses");
+        }
+        if self.transaction_timeout.is_zero() || self.max_block.is_zero() || self.machine.delivery_timeout.is_zero() {
+            return fail("transaction.timeout.ms, max.block.ms and delivery.timeout.ms must not be 0");
+        }
+        if !(1..=5).contains(&self.machine.max_in_flight) {
+            return fail("max.in.flight.requests.per.connection: 1 to 5 keep the order of an idempotent producer");
+        }
+        if self.machine.batch_size > self.machine.max_request_size {
+            return fail("batch.size is over max.request.size: a request must hold a batch");
+        }
+        if self.machine.max_request_size > self.machine.buffer_memory {
+            return fail("max.request.size is over buffer.memory: the buffer must hold a request");
+        }
+        Ok(())
+    }
+
+    /// Checks the settings and starts the background task.
+    pub(super) fn start(mut self) -> Result<(Arc<Shared>, Arc<Stop>)> {
+        self.validate()?;
+        let handle = tokio::runtime::Handle::try_current()
+            .map_err(|_| Error::new(ErrorKind::InvalidState, "a producer must be built inside a tokio runtime"))?;
+        let cluster = match self.cluster.take() {
+            Some(cluster) => cluster,
+            None => Cluster::new(self.client.clone())?,
+        };
+        self.machine.backoff = cluster.config().retry_backoff;
+        let request = cluster.config().request_timeout.as_millis();
+        self.machine.request_timeout_ms = i32::try_from(request).unwrap_or(i32::MAX);
+        let timeout = i32::try_from(self.transaction_timeout.as_millis()).unwrap_or(i32::MAX);
+        let transaction = self.transactional_id.map(|id| Transaction::new(Str::from(id), timeout));
+        let machine = Machine::new(self.machine, transaction, RandomState::new().hash_one(0));
+        let shared = Shared::new(cluster, machine, self.max_block);
+        let stop = Arc::new(Stop::default());
+        handle.spawn(Sender::new(Arc::clone(&shared), Arc::clone(&stop)).run());
+        Ok((shared, stop))
+    }
+}
+
+/// The setters that both builders have.
+macro_rules! common_setters {
+    () => {
+        /// From Kafka's property names. Unknown names are passed over with a warning in the log.
+        ///
+        /// # Errors
+        /// Values that do not parse or that an idempotent producer cannot have.
+        pub fn from_properties<K: AsRef<str>, V: AsRef<str>>(
+            properties: impl IntoIterator<Item = (K, V)>,
+        ) -> Result<Self> {
+            let mut builder = Self { settings: Settings::new("") };
+            for (name, value) in properties {
+                builder.settings.set(name.as_ref(), value.as_ref())?;
+            }
+            Ok(builder)
+        }
+
+        /// Sets one property by its Kafka name.
+        ///
+        /// # Errors
+        /// As [`from_properties`](Self::from_properties).
+        pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+            self.settings.set(name, value)
+        }
+
+        /// Connection settings.
+        pub fn client_config(mut self, config: ClientConfig) -> Self {
+            self.settings.client = config;
+            self
+        }
+
+        /// Uses the connections of another client, and its connection settings.
+        pub fn cluster(mut self, cluster: Arc<Cluster>) -> Self {
+            self.settings.cluster = Some(cluster);
+            self
+        }
+
+        /// `linger.ms` (default 5 ms): how long a batch waits for more records.
+        pub fn linger(mut self, time: Duration) -> Self {
+            self.settings.machine.linger = time;
+            self
+        }
+
+        /// `batch.size` (default 16 KiB): bytes of a batch before compression.
+        pub fn batch_size(mut self, bytes: usize) -> Self {
+            self.settings.machine.batch_size = bytes;
+            self
+        }
+
+        /// `compression.type` (default none).
+        pub fn compression(mut self, codec: Compression) -> Self {
+            self.settings.machine.compression = codec;
+            self
+        }
+
+        /// `max.block.ms` (default 60 s): longest wait for metadata, for room in the buffer, and of each call that
+        /// speaks to a coordinator.
+        pub fn max_block(mut self, time: Duration) -> Self {
+            self.settings.max_block = time;
+            self
+        }
+
+        /// `delivery.timeout.ms` (default 120 s): time from a record's send to its delivery or failure.
+        pub fn delivery_timeout(mut self, time: Duration) -> Self {
+            self.settings.machine.delivery_timeout = time;
+            self
+        }
+    };
+}
+
+/// Builds a [`Producer`](super::Producer).
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct ProducerBuilder {
+    settings: Settings,
+}
+
+impl ProducerBuilder {
+    pub(super) fn new(bootstrap_servers: &str) -> Self {
+        ProducerBuilder { settings: Settings::new(bootstrap_servers) }
+    }
+
+    common_setters!();
+
+    /// Checks the settings and starts the producer's task; connects with the first record.
+    ///
+    /// # Errors
+    /// Settings that make no sense; a call outside a tokio runtime.
+    pub fn build(self) -> Result<super::Producer> {
+        if self.settings.transactional_id.is_some() {
+            return Err(Error::new(ErrorKind::Config, "transactional.id is set: build a TransactionalProducer"));
+        }
+        let (shared, stop) = self.settings.start()?;
+        Ok(super::Producer::new(shared, stop))
+    }
+}
+
+/// Builds a [`TransactionalProducer`](super::TransactionalProducer).
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct TransactionalProducerBuilder {
+    settings: Settings,
+}
+
+impl TransactionalProducerBuilder {
+    pub(super) fn new(bootstrap_servers: &str, transactional_id: &str) -> Self {
+        let mut settings = Settings::new(bootstrap_servers);
+        settings.transactional_id = Some(transactional_id.to_owned());
+        TransactionalProducerBuilder { settings }
+    }
+
+    common_setters!();
+
+    /// `transaction.timeout.ms` (default 60 s): age at which the coordinator aborts the transaction.
+    pub fn transaction_timeout(mut self, time: Duration) -> Self {
+        self.settings.transaction_timeout = time;
+        self
+    }
+
+    /// Checks the settings and starts the producer's task; connects with the first call.
+    ///
+    /// # Errors
+    /// Settings that make no sense; a call outside a tokio runtime.
+    pub fn build(self) -> Result<super::TransactionalProducer> {
+        if self.settings.transactional_id.is_none() {
+            return Err(Error::new(ErrorKind::Config, "transactional.id is missing"));
+        }
+        let key = self.settings.ack_key;
+        let (shared, stop) = self.settings.start()?;
+        Ok(super::TransactionalProducer::new(shared, stop, key))
+    }
+}

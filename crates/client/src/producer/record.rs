@@ -1,0 +1,110 @@
+//! A record to send, and where it was written.
+
+use kafka_share_wire::records::Header;
+use std::borrow::Cow;
+
+/// A record to send. Key, value and headers are borrowed or owned.
+///
+/// ```
+/// use kafka_share::ProducerRecord;
+/// let record = ProducerRecord::new("orders").key(b"k1").value("text".as_bytes()).header("source", b"web");
+/// # let _ = record;
+/// ```
+#[derive(Debug, Clone)]
+pub struct ProducerRecord<'a> {
+    pub(super) topic: Cow<'a, str>,
+    pub(super) partition: Option<i32>,
+    pub(super) timestamp: Option<i64>,
+    pub(super) key: Option<Cow<'a, [u8]>>,
+    pub(super) value: Option<Cow<'a, [u8]>>,
+    pub(super) headers: Vec<(Cow<'a, str>, Option<Cow<'a, [u8]>>)>,
+}
+
+impl<'a> ProducerRecord<'a> {
+    /// A record without key and value: a tombstone until [`ProducerRecord::value`] is called.
+    #[must_use]
+    pub fn new(topic: impl Into<Cow<'a, str>>) -> Self {
+        ProducerRecord {
+            topic: topic.into(),
+            partition: None,
+            timestamp: None,
+            key: None,
+            value: None,
+            headers: Vec::new(),
+        }
+    }
+
+    /// The partition; else the key's hash chooses it, or where there is no key the producer.
+    #[must_use]
+    pub fn partition(mut self, partition: i32) -> Self {
+        self.partition = Some(partition);
+        self
+    }
+
+    /// Milliseconds since 1970; else the time of the send.
+    #[must_use]
+    pub fn timestamp(mut self, milliseconds: i64) -> Self {
+        self.timestamp = Some(milliseconds);
+        self
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<Cow<'a, [u8]>>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn value(mut self, value: impl Into<Cow<'a, [u8]>>) -> Self {
+        self.value = Some(value.into());
+        self
+    }
+
+    /// Adds a header; names may repeat.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
+        self.headers.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Adds a header without a value.
+    #[must_use]
+    pub fn null_header(mut self, name: impl Into<Cow<'a, str>>) -> Self {
+        self.headers.push((name.into(), None));
+        self
+    }
+
+    pub(super) fn wire_headers(&self) -> Vec<Header<'_>> {
+        self.headers.iter().map(|(name, value)| Header::new(name, value.as_deref())).collect()
+    }
+}
+
+/// Where a record was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordMetadata {
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+    pub(super) timestamp: i64,
+}
+
+impl RecordMetadata {
+    /// Its partition.
+    #[must_use]
+    pub fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// Its offset; -1 where the broker had it already and no longer knows where.
+    #[must_use]
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// Its timestamp: the record's, or the broker's on topics with log-append time. Milliseconds since 1970.
+    #[must_use]
+    pub fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+}

@@ -1,0 +1,457 @@
+//! The transactional producer (KIP-98, KIP-447's successor for share groups: KIP-1289).
+
+use super::ack_backend::{AckBackend, NativeBackend, Refusals, Staging};
+use super::builder::TransactionalProducerBuilder;
+use super::delivery::Delivery;
+use super::record::ProducerRecord;
+use super::sender::Stop;
+use super::shared::{Shared, transaction_error};
+use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, StagedPart, TransactionEnd};
+use crate::net::CoordinatorKind;
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::producer::BatchErrorKind;
+use kafka_share_core::transaction::{End, Transaction, TxnError, TxnErrorKind, Verdict};
+use kafka_share_messages::{EndTxnRequest, ErrorCode, InitProducerIdRequest, Message, Request};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Last EndTxn version without a new epoch in its answer.
+const LAST_V1_END_TXN: i16 = 4;
+
+/// A producer whose records and share acknowledgements take effect together or not at all.
+///
+/// Order of calls: [`init_transactions`](Self::init_transactions) once, then
+/// [`begin_transaction`](Self::begin_transaction), any number of [`send`](Self::send) and
+/// [`send_share_acks_to_transaction`](Self::send_share_acks_to_transaction), then
+/// [`commit_transaction`](Self::commit_transaction) or [`abort_transaction`](Self::abort_transaction); again and again.
+/// Or [`transaction`](Self::transaction), which does all but the first.
+///
+/// Errors say what helps: [retriable](Error::is_retriable) the same call again, [abortable](Error::is_abortable)
+/// `abort_transaction` and a new transaction, [fatal](Error::is_fatal) a new producer. Each call ends within
+/// `max.block.ms`. Nothing is ever committed by dropping: a dropped producer leaves its open transaction to the
+/// coordinator's timeout.
+#[derive(Debug)]
+pub struct TransactionalProducer {
+    shared: Arc<Shared>,
+    stop: Arc<Stop>,
+    backend: Box<dyn AckBackend>,
+    /// One init, commit, abort or staging at a time.
+    turn: Semaphore,
+    staged: Staged,
+    /// A transaction given to a closure was dropped half-way.
+    abandoned: AtomicBool,
+}
+
+/// Acknowledgements that wait for the transaction's end.
+#[derive(Default)]
+struct Staged(Mutex<Vec<Box<dyn StagedPart>>>);
+
+impl Staged {
+    fn add(&self, parts: Vec<Box<dyn StagedPart>>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts);
+    }
+
+    fn end(&self, end: TransactionEnd) {
+        let parts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for part in parts {
+            part.ended(end);
+        }
+    }
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Staged")
+    }
+}
+
+impl TransactionalProducer {
+    /// Settings, with `bootstrap.servers` as a comma-separated list of `host:port`, and a `transactional.id` that no
+    /// other live producer has: a second one fences the first.
+    pub fn builder(bootstrap_servers: &str, transactional_id: &str) -> TransactionalProducerBuilder {
+        TransactionalProducerBuilder::new(bootstrap_servers, transactional_id)
+    }
+
+    /// From Kafka's property names.
+    ///
+    /// # Errors
+    /// As [`TransactionalProducerBuilder::from_properties`] and [`TransactionalProducerBuilder::build`].
+    pub fn from_properties<K: AsRef<str>, V: AsRef<str>>(properties: impl IntoIterator<Item = (K, V)>) -> Result<Self> {
+        TransactionalProducerBuilder::from_properties(properties)?.build()
+    }
+
+    pub(super) fn new(shared: Arc<Shared>, stop: Arc<Stop>, ack_key: i16) -> Self {
+        let backend = Box::new(NativeBackend::new(Arc::clone(&shared.cluster), ack_key));
+        TransactionalProducer {
+            shared,
+            stop,
+            backend,
+            turn: Semaphore::new(1),
+            staged: Staged::default(),
+            abandoned: AtomicBool::new(false),
+        }
+    }
+
+    async fn turn(&self, deadline: Instant) -> Result<SemaphorePermit<'_>> {
+        match tokio::time::timeout_at(deadline.into(), self.turn.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => {
+                Err(Error::new(ErrorKind::Timeout, "another call on this producer's transaction has not ended in time"))
+            }
+        }
+    }
+
+    /// Registers the transactional id: fences older producers and ends what they left open. Waits while that is being
+    /// ended.
+    ///
+    /// # Cancel safety
+    /// May be called again.
+    ///
+    /// # Errors
+    /// Refusals; a fenced producer stays fenced. Timeouts are retriable.
+    pub async fn init_transactions(&self) -> Result<()> {
+        let deadline = self.shared.block_deadline();
+        let _turn = self.turn(deadline).await?;
+        let features = self.shared.cluster.features(deadline).await?;
+        let request = self.shared.with_transaction(|t| {
+            t.handle_feature(features.feature("transaction.version"));
+            t.start_init()
+        })?;
+        self.init_with(request.map_err(transaction_error)?, deadline).await
+    }
+
+    async fn init_with(&self, request: InitProducerIdRequest, deadline: Instant) -> Result<()> {
+        let key = request.transactional_id.clone().unwrap_or_default();
+        let mut attempt = 0;
+        loop {
+            let cluster = &self.shared.cluster;
+            let kind = CoordinatorKind::Transaction;
+            let error = match cluster.call_coordinator(kind, &key, &request, deadline, |r| r.error_code).await {
+                Ok(response) => match self.shared.with_transaction(|t| t.handle_init(&response))? {
+                    Verdict::Done => {
+                        self.shared.with(|s| s.machine.handle_transaction_settled());
+                        return Ok(());
+                    }
+                    Verdict::Failed(error) => return Err(transaction_error(error)),
+                    Verdict::Retry(code) => Error::broker(code, "initialising the transactional producer", None),
+                },
+                // Asking again is harmless: it only gives a later epoch.
+                Err(error) if error.is_retriable() => error,
+                Err(error) => return Err(error),
+            };
+            attempt += 1;
+            if !cluster.pause_before_retry(attempt, deadline).await {
+                let text = format!("the transactional producer was not initialised in time: {error}");
+                return Err(Error::new(ErrorKind::Timeout, text).with_code(error.code()));
+            }
+        }
+    }
+
+    /// Begins a transaction. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Wrong order of calls; a failed or abandoned transaction that must be aborted first.
+    pub fn begin_transaction(&self) -> Result<()> {
+        self.check_not_abandoned()?;
+        self.shared.with_transaction(|t| t.begin(Instant::now()))?.map_err(transaction_error)
+    }
+
+    fn check_not_abandoned(&self) -> Result<()> {
+        if self.abandoned.load(Ordering::Acquire) && self.shared.with_transaction(|t| t.is_unfinished())? {
+            let text = "a transaction was dropped before its end: call abort_transaction first";
+            return Err(Error::new(ErrorKind::TransactionAborted, text));
+        }
+        Ok(())
+    }
+
+    /// Takes a record into the open transaction. As [`Producer::send`](super::Producer::send); a record that fails
+    /// makes the transaction abort-only.
+    ///
+    /// # Cancel safety
+    /// A call that is dropped before it returned took nothing.
+    ///
+    /// # Errors
+    /// No open transaction; the error that the transaction has met; as [`Producer::send`](super::Producer::send).
+    pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery> {
+        self.check_not_abandoned()?;
+        self.shared.send(record).await
+    }
+
+    /// Sends all records taken so far without lingering and waits until each is settled.
+    ///
+    /// # Cancel safety
+    /// The records stay on their way.
+    ///
+    /// # Errors
+    /// The first record that failed; a timeout after `max.block.ms`.
+    pub async fn flush(&self) -> Result<()> {
+        self.shared.flush(self.shared.block_deadline()).await
+    }
+
+    /// Puts acknowledgements into the open transaction: they take effect with its commit; an abort makes the records
+    /// available again. May be called several times in a transaction. Nothing to acknowledge is no error.
+    ///
+    /// # Cancel safety
+    /// A call that is dropped may have staged a part: the transaction can only be aborted then.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported), before anything is staged, where the cluster cannot do it; the
+    /// acknowledgements go back to their consumer. No open transaction. Any refusal makes the transaction abort-only;
+    /// the message names each partition and its refusal.
+    pub async fn send_share_acks_to_transaction(
+        &self,
+        mut acks: ShareAcknowledgements,
+        member: &ShareGroupMetadata,
+    ) -> Result<()> {
+        self.check_not_abandoned()?;
+        let deadline = self.shared.block_deadline();
+        let _turn = self.turn(deadline).await?;
+        let check = |t: &mut Transaction| t.check_open().map(|()| (t.id().clone(), t.identity(), t.is_v2()));
+        let (transactional_id, _, v2) = self.shared.with_transaction(check)?.map_err(transaction_error)?;
+        if acks.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.backend.check(v2, deadline).await {
+            acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+            return Err(error);
+        }
+        // From here on brokers may have some of it.
+        let identity = self.shared.with_transaction(|t| {
+            t.check_open()?;
+            t.handle_joined();
+            Ok(t.identity())
+        })?;
+        let identity = identity.map_err(transaction_error)?;
+        self.staged.add(acks.take_origins());
+        let staging = Staging { transactional_id, identity, v2, member: member.clone() };
+        let mut guard = StagingGuard { shared: &self.shared, failure: Some("the call was dropped".into()) };
+        let result = self.backend.stage(&staging, &acks, deadline).await;
+        let error = match result {
+            Ok(refusals) if refusals.is_empty() => {
+                guard.failure = None;
+                return Ok(());
+            }
+            Ok(refusals) => refused(&refusals),
+            Err(error) => error.context("staging acknowledgements"),
+        };
+        guard.failure = None;
+        Err(self.fail(error))
+    }
+
+    /// Makes the transaction abort-only, or the producer dead, as the error has it.
+    fn fail(&self, error: Error) -> Error {
+        let kind = match error.code() {
+            Some(ErrorCode::PRODUCER_FENCED) => TxnErrorKind::Fenced,
+            _ => TxnErrorKind::Abortable,
+        };
+        let core = TxnError { kind, code: error.code(), text: error.to_string() };
+        self.shared.with(|s| s.machine.fail_transaction(core.clone()));
+        self.shared.work.notify_one();
+        transaction_error(core)
+    }
+
+    /// Sends all that is left, and commits.
+    ///
+    /// # Cancel safety
+    /// A call that is dropped may or may not have committed; call it again to find out. An abort is possible only as
+    /// long as the commit was not sent.
+    ///
+    /// # Errors
+    /// Abortable, where a record or an acknowledgement failed, or where the coordinator had aborted the transaction
+    /// for its age; nothing is committed then. [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) where the answer is
+    /// missing at the time limit: only `commit_transaction` again can tell. Fatal, where the producer is fenced.
+    pub async fn commit_transaction(&self) -> Result<()> {
+        self.check_not_abandoned()?;
+        let deadline = self.shared.block_deadline();
+        let _turn = self.turn(deadline).await?;
+        self.shared.with_transaction(Transaction::start_commit)?.map_err(transaction_error)?;
+        self.shared.with(|s| s.machine.seal_all());
+        self.shared.idle(deadline).await?;
+        let result = self.end(deadline).await;
+        match &result {
+            Ok(()) => self.staged.end(TransactionEnd::Committed),
+            Err(error) if error.kind() == ErrorKind::TransactionAborted => self.staged.end(TransactionEnd::Aborted),
+            Err(error) if error.is_fatal() => self.staged.end(TransactionEnd::Unknown),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Gives up the open transaction: its records are never seen by read_committed readers, and the acknowledgements
+    /// put into it do not take effect.
+    ///
+    /// # Cancel safety
+    /// May be called again.
+    ///
+    /// # Errors
+    /// A commit of unknown outcome must be repeated, not aborted. Fatal, where the producer is fenced. Timeouts are
+    /// retriable.
+    pub async fn abort_transaction(&self) -> Result<()> {
+        let deadline = self.shared.block_deadline();
+        let _turn = self.turn(deadline).await?;
+        self.shared.with_transaction(Transaction::start_abort)?.map_err(transaction_error)?;
+        self.shared.with(|s| s.machine.abort_unsent(BatchErrorKind::Aborted, "the transaction was aborted"));
+        // What is in flight must be over before the end, or it could come after it.
+        self.shared.idle(deadline).await?;
+        let result = self.end(deadline).await;
+        match &result {
+            Ok(()) => {
+                self.abandoned.store(false, Ordering::Release);
+                self.staged.end(TransactionEnd::Aborted);
+            }
+            // Whoever fenced this producer has had its transaction aborted.
+            Err(error) if error.is_fatal() => self.staged.end(TransactionEnd::Aborted),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Tells the coordinator, again until it has answered.
+    async fn end(&self, deadline: Instant) -> Result<()> {
+        let mut attempt = 0;
+        loop {
+            let (known, end, v2) = self.shared.with_transaction(|t| (t.may_be_committed(), t.end(), t.is_v2()))?;
+            let why = match end.map_err(transaction_error)? {
+                End::Nothing => {
+                    self.shared.with(|s| s.machine.handle_transaction_settled());
+                    return Ok(());
+                }
+                End::NewEpoch(request) => return self.init_with(request, deadline).await,
+                End::EndTxn(request) => match self.end_once(&request, v2, deadline).await {
+                    Ok(Verdict::Done) if self.shared.with_transaction(|t| t.needs_new_epoch())? => continue,
+                    Ok(Verdict::Done) => {
+                        self.shared.with(|s| s.machine.handle_transaction_settled());
+                        return Ok(());
+                    }
+                    Ok(Verdict::Failed(error)) => return Err(transaction_error(error)),
+                    Ok(Verdict::Retry(code)) => code.to_string(),
+                    Err(error) => {
+                        if !known && !error.maybe_done() {
+                            self.shared.with_transaction(Transaction::handle_end_unsent)?;
+                        }
+                        if error.kind() == ErrorKind::Unsupported {
+                            return Err(error);
+                        }
+                        error.to_string()
+                    }
+                },
+            };
+            attempt += 1;
+            if !self.shared.cluster.pause_before_retry(attempt, deadline).await {
+                let error = self.shared.with_transaction(|t| t.handle_end_given_up(&why))?;
+                return Err(transaction_error(error));
+            }
+        }
+    }
+
+    async fn end_once(&self, request: &EndTxnRequest, v2: bool, deadline: Instant) -> Result<Verdict> {
+        let cap = if v2 { EndTxnRequest::MAX_VERSION } else { LAST_V1_END_TXN };
+        let (kind, key) = (CoordinatorKind::Transaction, request.transactional_id.as_str());
+        let api = (EndTxnRequest::KEY, cap);
+        let cluster = &self.shared.cluster;
+        let response = cluster.call_coordinator_as(kind, key, request, api, deadline, |r| r.error_code).await?;
+        self.shared.with_transaction(|t| t.handle_end(Instant::now(), &response))
+    }
+
+    /// Runs `work` in a transaction: commits where it succeeds, aborts where it fails. Before that it aborts a
+    /// transaction that an earlier, dropped call left open.
+    ///
+    /// # Cancel safety
+    /// Dropping the call never commits, unless the commit was already on its way. The transaction is aborted by the
+    /// next call of this method, or by `abort_transaction`.
+    ///
+    /// # Errors
+    /// That of `work`, or of the commit; the transaction was aborted then, unless the error is
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) or fatal.
+    pub async fn transaction<T>(&self, work: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
+        if self.check_not_abandoned().is_err() {
+            self.abort_transaction().await?;
+        }
+        self.begin_transaction()?;
+        let mut guard = AbandonGuard { producer: self, armed: true };
+        let result = match work(self).await {
+            Ok(value) => self.commit_transaction().await.map(|()| value),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &result
+            && error.kind() != ErrorKind::OutcomeUnknown
+            && self.shared.with_transaction(|t| t.is_unfinished())?
+        {
+            tracing::debug!(%error, "aborting the transaction");
+            self.abort_transaction().await?;
+        }
+        guard.armed = false;
+        result
+    }
+
+    /// Aborts an open transaction, and ends. Takes at most `timeout` (and `max.block.ms`).
+    ///
+    /// # Cancel safety
+    /// The producer ends all the same; an open transaction is left to the coordinator's timeout.
+    ///
+    /// # Errors
+    /// The error of the abort; a fenced producer's.
+    pub async fn close(self, timeout: Duration) -> Result<()> {
+        let result = if self.shared.with_transaction(|t| t.is_unfinished() && !t.may_be_committed())? {
+            let limit = Instant::now() + timeout;
+            match tokio::time::timeout_at(limit.into(), self.abort_transaction()).await {
+                Ok(result) => result,
+                Err(_) => Err(Error::new(ErrorKind::Timeout, "the open transaction was not aborted in time")),
+            }
+        } else {
+            self.shared.with_transaction(|t| t.check())?.map_err(transaction_error)
+        };
+        drop(self);
+        result
+    }
+}
+
+impl Drop for TransactionalProducer {
+    fn drop(&mut self) {
+        self.shared.with(|s| s.machine.close());
+        self.stop.now.store(true, Ordering::Release);
+        self.shared.work.notify_one();
+        // The coordinator will end the transaction, but how and when is not learned here.
+        self.staged.end(TransactionEnd::Unknown);
+    }
+}
+
+fn refused(refusals: &Refusals) -> Error {
+    let list: Vec<String> = refusals.values().map(ToString::to_string).collect();
+    let first = refusals.values().find(|e| e.code() == Some(ErrorCode::PRODUCER_FENCED));
+    let code = first.or_else(|| refusals.values().next()).and_then(Error::code);
+    Error::new(ErrorKind::Broker, format!("{}; abort the transaction", list.join("; "))).with_code(code)
+}
+
+/// Makes the transaction abort-only when a staging call ends early.
+struct StagingGuard<'a> {
+    shared: &'a Shared,
+    failure: Option<String>,
+}
+
+impl Drop for StagingGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(why) = self.failure.take() {
+            let text = format!("staging acknowledgements: {why}; abort the transaction");
+            let error = TxnError::new(TxnErrorKind::Abortable, text);
+            self.shared.with(|s| s.machine.fail_transaction(error));
+            self.shared.work.notify_one();
+        }
+    }
+}
+
+/// Marks the transaction when the closure's future is dropped.
+struct AbandonGuard<'a> {
+    producer: &'a TransactionalProducer,
+    armed: bool,
+}
+
+impl Drop for AbandonGuard<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.producer.abandoned.store(true, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The producers, the partition reader and the administration against the embedded broker, on both transaction
+//! versions, and against a real Kafka 4.4.0. `KAFKA_SHARE_TEST_BOOTSTRAP` names a running cluster to use instead.
+
+mod scenarios;
+
+use kafka_share_broker::EmbeddedBroker;
+use kafka_share_tests::kafka::RealKafka;
+
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        mod embedded_v2 {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let broker = super::embedded(2).await;
+                super::scenarios::$name(&broker.bootstrap_servers()).await;
+            })*
+        }
+
+        mod embedded_v1 {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let broker = super::embedded(1).await;
+                super::scenarios::$name(&broker.bootstrap_servers()).await;
+            })*
+        }
+
+        /// One broker for all: it takes ten seconds to start.
+        #[test]
+        fn real_kafka_4_4() {
+            let given = std::env::var("KAFKA_SHARE_TEST_BOOTSTRAP").ok();
+            let kafka = if given.is_none() { RealKafka::start("real_kafka_4_4", "4.4.0") } else { None };
+            let Some(bootstrap) = given.or_else(|| kafka.as_ref().map(RealKafka::bootstrap)) else { return };
+            let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+            $(
+                eprintln!("{}", stringify!($name));
+                runtime.block_on(scenarios::$name(&bootstrap));
+            )*
+        }
+    };
+}
+
+async fn embedded(transaction_version: i16) -> EmbeddedBroker {
+    let broker = EmbeddedBroker::builder().nodes(3).transaction_version(transaction_version).start().await;
+    broker.expect("the embedded broker starts")
+}
+
+scenarios!(
+    idempotent_records_of_every_codec,
+    keys_choose_partitions_and_headers_survive,
+    committed_is_read_and_aborted_is_not,
+    r058_empty_transactions_end_well,
+    r050_a_restarted_producer_ends_what_the_first_left,
+    r068_a_fenced_producer_stays_fenced,
+    many_short_transactions,
+    a_dropped_transaction_is_aborted_and_never_committed,
+    r065_a_topic_that_does_not_exist_ends_in_time,
+    topics_configs_and_offsets_are_administered,
+);
