@@ -21,6 +21,10 @@ const PARTITION_BYTES: i32 = 1 << 20;
 /// How long a broker may wait for new records, in milliseconds.
 const MAX_WAIT_MS: i32 = 500;
 
+/// A coordinator answers a commit before its markers are in the partitions.
+const MARKER_WAIT: Duration = Duration::from_secs(3);
+const MARKER_PAUSE: Duration = Duration::from_millis(20);
+
 /// Reads the partitions of a topic up to the end they had when the reader was made.
 #[derive(Debug)]
 pub struct PartitionReader {
@@ -116,9 +120,24 @@ impl<'a> ReadRecord<'a> {
     }
 }
 
+async fn ends(admin: &Admin, topic: &str, isolation: Isolation) -> Result<Vec<i64>> {
+    let mut ends = admin.list_offsets(topic, OffsetSpec::Latest, isolation).await?;
+    if isolation == Isolation::ReadUncommitted {
+        return Ok(ends);
+    }
+    let written = admin.list_offsets(topic, OffsetSpec::Latest, Isolation::ReadUncommitted).await?;
+    let until = Instant::now() + MARKER_WAIT;
+    while ends.iter().zip(&written).any(|(end, written)| end < written) && Instant::now() < until {
+        tokio::time::sleep(MARKER_PAUSE).await;
+        ends = admin.list_offsets(topic, OffsetSpec::Latest, isolation).await?;
+    }
+    Ok(ends)
+}
+
 impl PartitionReader {
-    /// All partitions from their first to their last committed record: up to the last stable offset, which an open
-    /// transaction holds back.
+    /// All partitions from their first to their last committed record. A transaction whose commit was answered a
+    /// moment ago is seen: its markers are waited for, for at most three seconds. One that stays open holds the end
+    /// back (last stable offset).
     ///
     /// # Errors
     /// Topics that do not exist, partitions without a leader for too long.
@@ -138,7 +157,7 @@ impl PartitionReader {
     ) -> Result<Self> {
         let admin = Admin::on(Arc::clone(&cluster));
         let patience = cluster.config().default_api_timeout;
-        let ends = admin.list_offsets(topic, OffsetSpec::Latest, isolation).await?;
+        let ends = ends(&admin, topic, isolation).await?;
         let starts = match from {
             Some(from) => from.to_vec(),
             None => {
