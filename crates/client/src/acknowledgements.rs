@@ -119,7 +119,7 @@ pub(crate) trait StagedPart: Send + Sync {
     fn ended(self: Box<Self>, end: TransactionEnd);
 }
 
-/// Acknowledgements for `send_share_acks_to_transaction`:
+/// Acknowledgements for [`send_share_acks_to_transaction`](crate::TransactionalProducer::send_share_acks_to_transaction):
 /// per share-partition ordered ranges of offsets that do not overlap, with ACCEPT or REJECT.
 ///
 /// A share consumer gives them with `acknowledgements_for_transaction()`; they can be built by hand too:
@@ -187,7 +187,6 @@ impl ShareAcknowledgements {
     ///
     /// # Errors
     /// Offsets that are in both: gives `other` back unchanged with the error.
-    #[expect(clippy::result_large_err, reason = "the caller keeps what was not taken")]
     pub fn merge(&mut self, other: ShareAcknowledgements) -> std::result::Result<(), (Error, ShareAcknowledgements)> {
         for (tp, batches) in &other.batches {
             for batch in batches.values() {
@@ -231,7 +230,6 @@ impl ShareAcknowledgements {
     }
 
     /// Has the giver told how these end.
-    #[allow(dead_code, reason = "called by the share consumer")]
     pub(crate) fn add_origin(&mut self, origin: Box<dyn StagedPart>) {
         self.origins.push(origin);
     }

@@ -101,7 +101,7 @@ pub(crate) async fn committed_is_read_and_aborted_is_not(bootstrap: &str) {
         for i in 0..10 {
             let value = format!("{round}-{i}");
             let record = ProducerRecord::new(&topic).partition(i % 2).value(value.into_bytes());
-            let _ = producer.send(record).await.unwrap();
+            drop(producer.send(record).await.unwrap());
         }
         if round % 2 == 0 {
             producer.commit_transaction().await.unwrap();
@@ -146,13 +146,13 @@ pub(crate) async fn r050_a_restarted_producer_ends_what_the_first_left(bootstrap
     let first = transactional(&cluster, &id);
     first.init_transactions().await.unwrap();
     first.begin_transaction().unwrap();
-    let _ = first.send(ProducerRecord::new(&topic).value(b"lost")).await.unwrap();
+    drop(first.send(ProducerRecord::new(&topic).value(b"lost")).await.unwrap());
     first.flush().await.unwrap();
     drop(first);
     let second = transactional(&cluster, &id);
     second.init_transactions().await.unwrap();
     second.begin_transaction().unwrap();
-    let _ = second.send(ProducerRecord::new(&topic).value(b"kept")).await.unwrap();
+    drop(second.send(ProducerRecord::new(&topic).value(b"kept")).await.unwrap());
     second.commit_transaction().await.unwrap();
     assert_eq!(values(&cluster, &topic).await, ["kept"]);
 }
@@ -163,7 +163,7 @@ pub(crate) async fn r068_a_fenced_producer_stays_fenced(bootstrap: &str) {
     let first = transactional(&cluster, &id);
     first.init_transactions().await.unwrap();
     first.begin_transaction().unwrap();
-    let _ = first.send(ProducerRecord::new(&topic).value(b"fenced")).await.unwrap();
+    drop(first.send(ProducerRecord::new(&topic).value(b"fenced")).await.unwrap());
     first.flush().await.unwrap();
     let second = transactional(&cluster, &id);
     second.init_transactions().await.unwrap();
@@ -180,7 +180,7 @@ pub(crate) async fn r068_a_fenced_producer_stays_fenced(bootstrap: &str) {
     }
     assert_eq!(first.close(CLOSE).await.unwrap_err().kind(), ErrorKind::Fenced);
     second.begin_transaction().unwrap();
-    let _ = second.send(ProducerRecord::new(&topic).value(b"second")).await.unwrap();
+    drop(second.send(ProducerRecord::new(&topic).value(b"second")).await.unwrap());
     second.commit_transaction().await.unwrap();
     assert_eq!(values(&cluster, &topic).await, ["second"]);
 }
@@ -194,7 +194,7 @@ pub(crate) async fn many_short_transactions(bootstrap: &str) {
         producer.begin_transaction().unwrap();
         for p in 0..3 {
             let record = ProducerRecord::new(&topic).partition(p).value(i.to_string().into_bytes());
-            let _ = producer.send(record).await.unwrap();
+            drop(producer.send(record).await.unwrap());
         }
         producer.commit_transaction().await.unwrap();
     }
@@ -209,7 +209,7 @@ pub(crate) async fn a_dropped_transaction_is_aborted_and_never_committed(bootstr
     producer.init_transactions().await.unwrap();
     let sent = tokio::sync::Notify::new();
     let dropped = producer.transaction(async |t| {
-        let _ = t.send(ProducerRecord::new(&topic).value(b"dropped")).await?;
+        drop(t.send(ProducerRecord::new(&topic).value(b"dropped")).await?);
         t.flush().await?;
         sent.notify_one();
         std::future::pending::<()>().await;
@@ -221,11 +221,12 @@ pub(crate) async fn a_dropped_transaction_is_aborted_and_never_committed(bootstr
     }
     assert_eq!(producer.begin_transaction().unwrap_err().kind(), ErrorKind::TransactionAborted);
     assert!(producer.commit_transaction().await.is_err());
-    let result = producer.transaction(async |t| t.send(ProducerRecord::new(&topic).value(b"kept")).await.map(drop)).await;
+    let result =
+        producer.transaction(async |t| t.send(ProducerRecord::new(&topic).value(b"kept")).await.map(drop)).await;
     result.unwrap();
     assert_eq!(values(&cluster, &topic).await, ["kept"]);
     let refused = producer.transaction(async |t| {
-        let _ = t.send(ProducerRecord::new(&topic).value(b"given up")).await?;
+        drop(t.send(ProducerRecord::new(&topic).value(b"given up")).await?);
         Err::<(), _>(kafka_share::Error::new(ErrorKind::InvalidInput, "no"))
     });
     assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::InvalidInput);

@@ -3,6 +3,8 @@
 use kafka_share_wire::records::Header;
 use std::borrow::Cow;
 
+type HeaderParts<'a> = (Cow<'a, str>, Option<Cow<'a, [u8]>>);
+
 /// A record to send. Key, value and headers are borrowed or owned.
 ///
 /// ```
@@ -17,7 +19,7 @@ pub struct ProducerRecord<'a> {
     pub(super) timestamp: Option<i64>,
     pub(super) key: Option<Cow<'a, [u8]>>,
     pub(super) value: Option<Cow<'a, [u8]>>,
-    pub(super) headers: Vec<(Cow<'a, str>, Option<Cow<'a, [u8]>>)>,
+    pub(super) headers: Vec<HeaderParts<'a>>,
 }
 
 impl<'a> ProducerRecord<'a> {

@@ -149,7 +149,6 @@ impl Producer {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one answer's parts")]
     fn finish(
         &mut self,
         now: Instant,
@@ -163,7 +162,7 @@ impl Producer {
         match fate {
             Fate::Retry => {
                 let attempts = self.find(at, id).map_or(1, |b| b.attempts);
-                let again = self.pause(now, attempts);
+                let again = self.pause_after(now, code, attempts);
                 if let Some(batch) = self.find(at, id) {
                     batch.phase = Phase::Retry(again);
                 }

@@ -173,7 +173,8 @@ impl Producer {
                 p.seal();
             }
             let topic = &self.topics[p.topic].name;
-            while let Some(batch) = p.waiting.pop_front_if(|b| b.created + limit <= now) {
+            while p.waiting.front().is_some_and(|b| b.created + limit <= now) {
+                let Some(batch) = p.waiting.pop_front() else { break };
                 expired.push((batch.id, batch.charge, false, format!("{topic}-{}", p.index)));
             }
             for queue in [&mut p.sent, &mut p.renumbered] {

@@ -4,7 +4,7 @@ use super::partition::Phase;
 use super::types::{Output, ProduceFailure};
 use super::{IdentityState, Producer};
 use crate::transaction::{ProducerIdentity, TxnError, TxnErrorKind, Verdict};
-use kafka_share_messages::{AddPartitionsToTxnResponse, InitProducerIdRequest};
+use kafka_share_messages::{AddPartitionsToTxnResponse, ErrorCode, InitProducerIdRequest};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -98,7 +98,7 @@ impl Producer {
         let Some(transaction) = &mut self.transaction else { return };
         match transaction.handle_added(response) {
             Verdict::Done => self.add_failures = 0,
-            Verdict::Retry(_) => self.retry_add(now),
+            Verdict::Retry(code) => self.retry_add(now, code),
             Verdict::Failed(error) => {
                 self.add_failures = 0;
                 self.fail_transaction_inner(error, false);
@@ -112,12 +112,12 @@ impl Producer {
         if failure.fatal {
             self.fail_transaction_inner(TxnError::new(TxnErrorKind::Abortable, failure.text.clone()), false);
         } else {
-            self.retry_add(now);
+            self.retry_add(now, ErrorCode::NONE);
         }
     }
 
-    fn retry_add(&mut self, now: Instant) {
+    fn retry_add(&mut self, now: Instant, code: ErrorCode) {
         self.add_failures += 1;
-        self.add_not_before = Some(self.pause(now, self.add_failures));
+        self.add_not_before = Some(self.pause_after(now, code, self.add_failures));
     }
 }

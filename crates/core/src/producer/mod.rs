@@ -21,12 +21,13 @@ use crate::backoff::Jitter;
 use crate::metadata::Topic;
 use crate::transaction::{ProducerIdentity, Transaction, TxnError, TxnErrorKind};
 use drain::Request;
+use kafka_share_messages::ErrorCode;
 use kafka_share_wire::records::{BATCH_HEADER_LEN, BatchBuilder, BatchOptions};
 use kafka_share_wire::{Str, Uuid};
 use partition::{Partition, Phase};
 use partitioner::Sticky;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The machine.
 #[derive(Debug)]
@@ -299,6 +300,17 @@ impl Producer {
 
     fn pause(&mut self, now: Instant, attempts: u32) -> Instant {
         now + self.config.backoff.pause(attempts.max(1), self.jitter.next_u64())
+    }
+
+    /// As [`Producer::pause`]; shorter where the transaction before is still being completed, which takes milliseconds.
+    fn pause_after(&mut self, now: Instant, code: ErrorCode, attempts: u32) -> Instant {
+        let usual = self.pause(now, attempts);
+        match code {
+            ErrorCode::CONCURRENT_TRANSACTIONS => {
+                usual.min(now + Duration::from_millis(1 << attempts.saturating_sub(1).min(6)))
+            }
+            _ => usual,
+        }
     }
 
     /// What to do now; ask until `None`.
