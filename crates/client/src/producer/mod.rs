@@ -11,7 +11,7 @@ mod transactional;
 pub use ack_backend::transactional_acknowledgements_offered;
 pub use builder::{Compression, ProducerBuilder, TransactionalProducerBuilder};
 pub use delivery::Delivery;
-pub use record::{ProducerRecord, RecordMetadata};
+pub use record::{Payload, ProducerRecord, RecordMetadata};
 pub use transactional::TransactionalProducer;
 
 use crate::Result;
@@ -73,14 +73,14 @@ impl Producer {
         self.shared.flush(Instant::now() + limit + Duration::from_secs(1)).await
     }
 
-    /// Delivers what was sent, for at most `timeout`, and ends. Records that are not delivered by then fail.
+    /// Delivers what was sent, for at most `timeout`, and ends; later sends fail. Records that are not delivered by then fail.
     ///
     /// # Cancel safety
     /// The producer ends all the same, once all is delivered.
     ///
     /// # Errors
     /// The first record that failed.
-    pub async fn close(self, timeout: Duration) -> Result<()> {
+    pub async fn close(&self, timeout: Duration) -> Result<()> {
         self.shared.with(|s| s.machine.close());
         let result = self.shared.flush(Instant::now() + timeout).await;
         self.stop.now.store(true, Ordering::Release);

@@ -1,15 +1,81 @@
 //! A record to send, and where it was written.
 
+use bytes::Bytes;
 use kafka_share_wire::records::Header;
 use std::borrow::Cow;
 
-type HeaderParts<'a> = (Cow<'a, str>, Option<Cow<'a, [u8]>>);
+/// Bytes of a key, a value or a header: borrowed, owned or shared.
+#[derive(Debug, Clone)]
+pub enum Payload<'a> {
+    /// Borrowed.
+    Borrowed(&'a [u8]),
+    /// Owned.
+    Owned(Vec<u8>),
+    /// Shared.
+    Shared(Bytes),
+}
+
+impl std::ops::Deref for Payload<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Payload::Borrowed(bytes) => bytes,
+            Payload::Owned(bytes) => bytes,
+            Payload::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Payload<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Payload::Borrowed(bytes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Payload<'a> {
+    fn from(bytes: &'a [u8; N]) -> Self {
+        Payload::Borrowed(bytes)
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Payload<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Payload::Borrowed(bytes)
+    }
+}
+
+impl<'a> From<&'a str> for Payload<'a> {
+    fn from(text: &'a str) -> Self {
+        Payload::Borrowed(text.as_bytes())
+    }
+}
+
+impl From<Vec<u8>> for Payload<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Payload::Owned(bytes)
+    }
+}
+
+impl From<String> for Payload<'_> {
+    fn from(text: String) -> Self {
+        Payload::Owned(text.into_bytes())
+    }
+}
+
+impl From<Bytes> for Payload<'_> {
+    fn from(bytes: Bytes) -> Self {
+        Payload::Shared(bytes)
+    }
+}
+
+type HeaderParts<'a> = (Cow<'a, str>, Option<Payload<'a>>);
 
 /// A record to send. Key, value and headers are borrowed or owned.
 ///
 /// ```
 /// use kafka_share::ProducerRecord;
-/// let record = ProducerRecord::new("orders").key(b"k1").value("text".as_bytes()).header("source", b"web");
+/// let record = ProducerRecord::new("orders").key(b"k1").value("text").header("source", b"web");
 /// # let _ = record;
 /// ```
 #[derive(Debug, Clone)]
@@ -17,8 +83,8 @@ pub struct ProducerRecord<'a> {
     pub(super) topic: Cow<'a, str>,
     pub(super) partition: Option<i32>,
     pub(super) timestamp: Option<i64>,
-    pub(super) key: Option<Cow<'a, [u8]>>,
-    pub(super) value: Option<Cow<'a, [u8]>>,
+    pub(super) key: Option<Payload<'a>>,
+    pub(super) value: Option<Payload<'a>>,
     pub(super) headers: Vec<HeaderParts<'a>>,
 }
 
@@ -52,22 +118,29 @@ impl<'a> ProducerRecord<'a> {
 
     /// The key.
     #[must_use]
-    pub fn key(mut self, key: impl Into<Cow<'a, [u8]>>) -> Self {
+    pub fn key(mut self, key: impl Into<Payload<'a>>) -> Self {
         self.key = Some(key.into());
         self
     }
 
     /// The value.
     #[must_use]
-    pub fn value(mut self, value: impl Into<Cow<'a, [u8]>>) -> Self {
+    pub fn value(mut self, value: impl Into<Payload<'a>>) -> Self {
         self.value = Some(value.into());
         self
     }
 
     /// Adds a header; names may repeat.
     #[must_use]
-    pub fn header(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
+    pub fn header(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Payload<'a>>) -> Self {
         self.headers.push((name.into(), Some(value.into())));
+        self
+    }
+
+    /// Adds a header, with or without a value.
+    #[must_use]
+    pub fn header_opt(mut self, name: impl Into<Cow<'a, str>>, value: Option<impl Into<Payload<'a>>>) -> Self {
+        self.headers.push((name.into(), value.map(Into::into)));
         self
     }
 

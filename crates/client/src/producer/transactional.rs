@@ -393,7 +393,7 @@ impl TransactionalProducer {
     ///
     /// # Errors
     /// The error of the abort; a fenced producer's.
-    pub async fn close(self, timeout: Duration) -> Result<()> {
+    pub async fn close(&self, timeout: Duration) -> Result<()> {
         let result = if self.shared.with_transaction(|t| t.is_unfinished() && !t.may_be_committed())? {
             let limit = Instant::now() + timeout;
             match tokio::time::timeout_at(limit.into(), self.abort_transaction()).await {
@@ -403,18 +403,24 @@ impl TransactionalProducer {
         } else {
             self.shared.with_transaction(|t| t.check())?.map_err(transaction_error)
         };
-        drop(self);
+        self.stop();
         result
     }
 }
 
-impl Drop for TransactionalProducer {
-    fn drop(&mut self) {
+impl TransactionalProducer {
+    fn stop(&self) {
         self.shared.with(|s| s.machine.close());
         self.stop.now.store(true, Ordering::Release);
         self.shared.work.notify_one();
         // The coordinator will end the transaction, but how and when is not learned here.
         self.staged.end(TransactionEnd::Unknown);
+    }
+}
+
+impl Drop for TransactionalProducer {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
