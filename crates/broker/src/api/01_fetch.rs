@@ -76,6 +76,10 @@ impl Fetch {
     fn is_ready(&self, cluster: &mut Cluster, ctx: &RequestContext) -> bool {
         let enough = usize::try_from(self.request.min_bytes).unwrap_or(0);
         let mut bytes = 0;
+        // A consumer that closes sends a fetch without partitions, which has nothing to wait for.
+        if self.request.topics.iter().all(|topic| topic.partitions.is_empty()) {
+            return true;
+        }
         for (topic, id) in self.request.topics.iter().zip(&self.topics) {
             let Ok(id) = id else { return true };
             for asked in &topic.partitions {

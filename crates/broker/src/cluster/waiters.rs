@@ -1,7 +1,7 @@
 //! Requests that wait: a table keyed by what they wait for and by deadline.
 
+use super::Cluster;
 use super::connections::Busy;
-use super::{Cluster, ConnId};
 use crate::Now;
 use crate::api::{Answer, RequestContext};
 use kafka_share_wire::{Str, Uuid};
@@ -150,8 +150,9 @@ impl Cluster {
         }
     }
 
-    /// Connection of a waiting request, for dumps.
-    pub(crate) fn waiting_connections(&self) -> impl Iterator<Item = ConnId> {
-        self.waiters.waiters.values().map(|waiter| waiter.ctx.conn)
+    /// Requests that wait, such as fetches of partitions without news.
+    #[must_use]
+    pub fn waiting_requests(&self) -> usize {
+        self.waiters.len()
     }
 }

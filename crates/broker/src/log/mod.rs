@@ -6,7 +6,8 @@ mod producers;
 mod storage;
 
 pub(crate) use append::{AppendRequest, Appended, Marker, parse_batch};
-pub(crate) use lookup::TimestampedOffset;
+#[cfg(test)]
+use lookup::TimestampedOffset;
 pub(crate) use producers::{ProducerState, Producers};
 pub(crate) use storage::BatchEntry;
 

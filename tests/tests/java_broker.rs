@@ -1,0 +1,42 @@
+//! The embedded broker before its judges: programs on the official Java clients, which also pass on a real Kafka.
+
+use kafka_share_broker::{BrokerBuilder, EmbeddedBroker};
+use kafka_share_tests::java::{JavaProject, available};
+use kafka_share_tests::kafka::RealKafka;
+use tokio::runtime::Runtime;
+
+const PROGRAM: &str = "clients.Transactions";
+
+fn on_embedded(test: &str, builder: BrokerBuilder) {
+    if !available(test) {
+        return;
+    }
+    let program = JavaProject::build("clients");
+    let runtime = Runtime::new().expect("runtime");
+    let broker = runtime.block_on(builder.start()).expect("broker");
+    program.run(PROGRAM, [broker.bootstrap_servers()]);
+    // The programs are gone, and so are their connections, once the broker has seen the closed sockets.
+    runtime.block_on(async {
+        while broker.connection_count() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        broker.shutdown().await;
+    });
+}
+
+#[test]
+fn java_transactions_on_three_nodes() {
+    on_embedded("java_transactions_on_three_nodes", EmbeddedBroker::builder().nodes(3));
+}
+
+#[test]
+fn java_transactions_under_transaction_version_1() {
+    let builder = EmbeddedBroker::builder().transaction_version(1).transactional_acks(false);
+    on_embedded("java_transactions_under_transaction_version_1", builder);
+}
+
+#[test]
+fn java_transactions_on_a_real_kafka() {
+    let Some(kafka) = RealKafka::start("java_transactions_on_a_real_kafka", "4.4.0") else { return };
+    JavaProject::build("clients").run(PROGRAM, [kafka.bootstrap()]);
+}
