@@ -272,7 +272,7 @@ fn faults_apply_and_lose_the_answer() {
 #[test]
 fn every_advertised_api_survives_any_body() {
     let features = crate::BrokerFeatures::default();
-    let mut seed = crate::rng::Rng::new(3);
+    let mut seed = Rng::new(3);
     for key in 0..100 {
         let Some(range) = crate::api::versions(&features, ApiKey(key)) else { continue };
         for version in range {
