@@ -2,6 +2,7 @@
 //! versions, and against a real Kafka 4.4.0. `KAFKA_SHARE_TEST_BOOTSTRAP` names a running cluster to use instead.
 
 mod scenarios;
+mod staging;
 
 use kafka_share_broker::EmbeddedBroker;
 use kafka_share_tests::kafka::RealKafka;

@@ -1,0 +1,173 @@
+//! Share acknowledgements in transactions, on the embedded broker (no released Kafka has them).
+
+use super::embedded;
+use kafka_share::admin::NewTopic;
+use kafka_share::net::Cluster;
+use kafka_share::{
+    AckType, AcknowledgementMode, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, PartitionReader, Producer,
+    ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords, TopicIdPartition, TransactionalProducer,
+};
+use kafka_share_broker::EmbeddedBroker;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const CLOSE: Duration = Duration::from_secs(10);
+const RECORDS: usize = 60;
+
+struct Setup {
+    cluster: Arc<Cluster>,
+    consumer: KafkaShareConsumer,
+    producer: TransactionalProducer,
+}
+
+async fn setup(broker: &EmbeddedBroker) -> Setup {
+    let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
+    let cluster = Arc::clone(admin.cluster());
+    for topic in ["in", "out"] {
+        admin.create_topic(NewTopic::new(topic, 3)).await.unwrap();
+    }
+    admin.alter_share_group_configs("g", &[("share.auto.offset.reset", "earliest")]).await.unwrap();
+    let producer = Producer::builder("").cluster(Arc::clone(&cluster)).build().unwrap();
+    for i in 0..RECORDS {
+        let record = ProducerRecord::new("in").partition((i % 3) as i32).value(i.to_string());
+        drop(producer.send(record).await.unwrap());
+    }
+    producer.close(CLOSE).await.unwrap();
+    let builder = KafkaShareConsumer::builder("", "g").cluster(Arc::clone(&cluster));
+    let consumer = builder.acknowledgement_mode(AcknowledgementMode::Explicit).build().unwrap();
+    consumer.subscribe(["in"]).unwrap();
+    let producer = TransactionalProducer::builder("", "txn").cluster(Arc::clone(&cluster)).build().unwrap();
+    producer.init_transactions().await.unwrap();
+    Setup { cluster, consumer, producer }
+}
+
+impl Setup {
+    /// One poll that has records, forwarded and acknowledged in the open transaction.
+    async fn forward(&self) -> Option<(usize, ShareRecords)> {
+        let records = self.poll().await?;
+        self.producer.begin_transaction().unwrap();
+        for record in records.iter() {
+            let out = ProducerRecord::new("out").value(record.value().unwrap());
+            drop(self.producer.send(out).await.unwrap());
+        }
+        let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
+        let member = self.consumer.share_group_metadata().unwrap();
+        self.producer.send_share_acks_to_transaction(acks, &member).await.unwrap();
+        Some((records.len(), records))
+    }
+
+    async fn poll(&self) -> Option<ShareRecords> {
+        let until = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < until {
+            let records = self.consumer.poll(Duration::from_millis(500)).await.unwrap();
+            if !records.is_empty() {
+                return Some(records);
+            }
+        }
+        None
+    }
+
+    async fn output(&self) -> Vec<usize> {
+        let mut reader = PartitionReader::read_committed(Arc::clone(&self.cluster), "out").await.unwrap();
+        let batches = reader.read_to_end().await.unwrap();
+        let number = |v: Option<&[u8]>| std::str::from_utf8(v.unwrap()).unwrap().parse().unwrap();
+        let mut all: Vec<usize> = batches.iter().flat_map(|b| b.iter().map(|r| number(r.value()))).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// Every other transaction is aborted; its records come again, and in the end each is in the output once.
+async fn output_and_acknowledgements_are_one(version: i16) {
+    let broker = embedded(version).await;
+    let setup = setup(&broker).await;
+    let (mut committed, mut round) = (0, 0);
+    while committed < RECORDS {
+        let (count, _records) = setup.forward().await.expect("records are left");
+        round += 1;
+        if round % 2 == 1 {
+            setup.producer.abort_transaction().await.unwrap();
+        } else {
+            setup.producer.commit_transaction().await.unwrap();
+            committed += count;
+        }
+    }
+    assert_eq!(committed, RECORDS);
+    assert_eq!(setup.output().await, (0..RECORDS).collect::<Vec<_>>());
+    let left = setup.consumer.poll(Duration::from_millis(700)).await.unwrap();
+    assert!(left.is_empty(), "all are acknowledged");
+    setup.consumer.close(CLOSE).await.unwrap();
+    setup.producer.close(CLOSE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn output_and_acknowledgements_are_one_on_version_2() {
+    output_and_acknowledgements_are_one(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn output_and_acknowledgements_are_one_on_version_1() {
+    output_and_acknowledgements_are_one(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r076_a_refused_acknowledgement_makes_the_transaction_abort_only() {
+    let broker = embedded(2).await;
+    let setup = setup(&broker).await;
+    let records = setup.poll().await.expect("records");
+    let first = records.iter().next().unwrap();
+    let (tp, offset) = (TopicIdPartition { topic_id: first.topic_id(), partition: first.partition() }, first.offset());
+    setup.producer.begin_transaction().unwrap();
+    let member = setup.consumer.share_group_metadata().unwrap();
+    let mut acks = ShareAcknowledgements::new();
+    acks.add(tp, offset, offset, AckType::Accept).unwrap();
+    acks.add(tp, offset + 1000, offset + 1004, AckType::Accept).unwrap();
+    let error = setup.producer.send_share_acks_to_transaction(acks, &member).await.unwrap_err();
+    assert!(error.is_abortable() && error.to_string().contains(&tp.partition.to_string()), "{error:?}");
+    assert!(setup.producer.commit_transaction().await.unwrap_err().is_abortable());
+    setup.producer.abort_transaction().await.unwrap();
+    setup.producer.begin_transaction().unwrap();
+    let fenced = ShareGroupMetadata::new(member.group_id(), member.member_id(), member.member_epoch() + 1);
+    let mut acks = ShareAcknowledgements::new();
+    acks.add(tp, offset + 1, offset + 1, AckType::Accept).unwrap();
+    assert!(setup.producer.send_share_acks_to_transaction(acks, &fenced).await.is_err());
+    setup.producer.abort_transaction().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_released_broker_is_told_apart_before_anything_is_staged() {
+    let broker = EmbeddedBroker::builder().transactional_acks(false).start().await.unwrap();
+    let setup = setup(&broker).await;
+    let records = setup.poll().await.expect("records");
+    setup.producer.begin_transaction().unwrap();
+    let member = setup.consumer.share_group_metadata().unwrap();
+    let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
+    let error = setup.producer.send_share_acks_to_transaction(acks, &member).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    // Nothing happened: the transaction commits, and the consumer has its records back.
+    drop(setup.producer.send(ProducerRecord::new("out").value("1")).await.unwrap());
+    setup.producer.commit_transaction().await.unwrap();
+    assert_eq!(setup.consumer.acknowledge_all(&records, AckType::Accept).unwrap(), records.len());
+    setup.consumer.commit_sync(CLOSE).await.unwrap();
+    assert_eq!(setup.output().await, [1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_alone_are_committed() {
+    let broker = embedded(2).await;
+    let setup = setup(&broker).await;
+    let mut seen = 0;
+    while seen < RECORDS {
+        let records = setup.poll().await.expect("records");
+        seen += records.len();
+        setup.producer.begin_transaction().unwrap();
+        setup.consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+        let acks = setup.consumer.acknowledgements_for_transaction().unwrap();
+        let member = setup.consumer.share_group_metadata().unwrap();
+        setup.producer.send_share_acks_to_transaction(acks, &member).await.unwrap();
+        let nothing = ShareAcknowledgements::new();
+        setup.producer.send_share_acks_to_transaction(nothing, &member).await.unwrap();
+        setup.producer.commit_transaction().await.unwrap();
+    }
+    assert!(setup.consumer.poll(Duration::from_millis(700)).await.unwrap().is_empty());
+}
