@@ -9,9 +9,9 @@ use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceDa
 use kafka_share_messages::share_acknowledge_request as acknowledge;
 use kafka_share_messages::share_fetch_request as fetch;
 use kafka_share_messages::{
-    ApiKey, CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, IncrementalAlterConfigsRequest, MetadataRequest,
+    ApiKey, CreateTopicsRequest, ErrorCode, FindCoordinatorRequest, IncrementalAlterConfigsRequest, MetadataRequest,
     ProduceRequest, Request, ShareAcknowledgeRequest, ShareFetchRequest, ShareFetchResponse,
-    ShareGroupHeartbeatRequest, create_topics_request, delete_topics_request, metadata_request,
+    ShareGroupHeartbeatRequest, create_topics_request, metadata_request,
 };
 use kafka_share_tests::raw::Raw;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions};
@@ -33,6 +33,8 @@ pub(crate) struct Player {
     pub(crate) topic: String,
     pub(crate) topic_id: Uuid,
     pub(crate) lines: Vec<String>,
+    /// Member epoch that [`Player::join`] ended with: epochs are written down relative to it.
+    base: i32,
 }
 
 /// How a fetch differs from the usual one.
@@ -80,13 +82,25 @@ impl Player {
             topic: format!("{name}-{unique}"),
             topic_id: Uuid::ZERO,
             lines: Vec::new(),
+            base: 0,
         };
         player.create_topic(partitions);
+        player.find_coordinator();
         player.configure(&[
             ("share.auto.offset.reset", "earliest"),
             ("share.record.lock.duration.ms", &lock_ms.to_string()),
         ]);
         player
+    }
+
+    /// A real broker creates its internal topics when it is first asked for a coordinator.
+    fn find_coordinator(&mut self) {
+        let request = FindCoordinatorRequest { coordinator_keys: vec![Str::from(&self.group)], ..Default::default() };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.call(&request).coordinators[0].error_code.is_ok() {
+            assert!(Instant::now() < deadline, "the group has no coordinator");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Joins members to the group and waits until they have partitions: share-partitions exist from then on.
@@ -105,6 +119,7 @@ impl Player {
                 let answer = self.call(&request);
                 epoch = answer.member_epoch;
                 if answer.assignment.is_some_and(|assignment| !assignment.topic_partitions.is_empty()) {
+                    self.base = epoch;
                     break;
                 }
                 assert!(Instant::now() < deadline, "no assignment: {:?}", answer.error_code);
@@ -156,12 +171,6 @@ impl Player {
         }
     }
 
-    pub(crate) fn delete_topic(&mut self) {
-        let topic = delete_topics_request::DeleteTopicState { name: Some(Str::from(&self.topic)), ..Default::default() };
-        let answer = self.call(&DeleteTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() });
-        assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
-    }
-
     pub(crate) fn configure(&mut self, settings: &[(&str, &str)]) {
         let config = |(name, value): &(&str, &str)| AlterableConfig {
             name: Str::from(*name),
@@ -204,6 +213,11 @@ impl Player {
         assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
     }
 
+    /// Member epoch after [`Player::join`].
+    pub(crate) fn epoch(&self) -> i32 {
+        self.base
+    }
+
     pub(crate) fn heartbeat(&mut self, member: &str, epoch: i32, topics: Option<&[&str]>) -> i32 {
         let names = topics.map(|list| list.iter().map(|name| Str::from(*name)).collect());
         let request = ShareGroupHeartbeatRequest {
@@ -216,11 +230,24 @@ impl Player {
         let answer = self.call(&request);
         let assigned = answer.assignment.map(|a| a.topic_partitions.iter().map(|t| t.partitions.len()).sum::<usize>());
         let (code, next, ms) = (answer.error_code, answer.member_epoch, answer.heartbeat_interval_ms);
-        self.say(format!("heartbeat({epoch}) -> {code:?} epoch {next} every {ms} assigned {assigned:?}"));
+        let relative =
+            |epoch: i32| if epoch > 0 && self.base > 0 { format!("+{}", epoch - self.base) } else { epoch.to_string() };
+        let line = format!(
+            "heartbeat({}) -> {code:?} epoch {} every {ms} assigned {assigned:?}",
+            relative(epoch),
+            relative(next)
+        );
+        self.say(line);
         next
     }
 
-    pub(crate) fn fetch_request(&self, member: &str, epoch: i32, parts: &[(i32, Acks<'_>)], how: &Fetch) -> ShareFetchRequest {
+    pub(crate) fn fetch_request(
+        &self,
+        member: &str,
+        epoch: i32,
+        parts: &[(i32, Acks<'_>)],
+        how: &Fetch,
+    ) -> ShareFetchRequest {
         let batch = |(first, last, types): &(i64, i64, &[i8])| fetch::AcknowledgementBatch {
             first_offset: *first,
             last_offset: *last,
@@ -233,13 +260,9 @@ impl Player {
             ..Default::default()
         };
         let topic_id = how.topic.unwrap_or(self.topic_id);
-        let topic = fetch::FetchTopic {
-            topic_id,
-            partitions: parts.iter().map(partition).collect(),
-            ..Default::default()
-        };
-        let forgotten =
-            fetch::ForgottenTopic { topic_id, partitions: how.forget.clone(), ..Default::default() };
+        let topic =
+            fetch::FetchTopic { topic_id, partitions: parts.iter().map(partition).collect(), ..Default::default() };
+        let forgotten = fetch::ForgottenTopic { topic_id, partitions: how.forget.clone(), ..Default::default() };
         ShareFetchRequest {
             group_id: Some(Str::from(&self.group)),
             member_id: Some(Str::from(member)),
@@ -333,9 +356,6 @@ fn describe(answer: &ShareFetchResponse) -> String {
         let bytes = part.records.as_ref().map_or(0, bytes::Bytes::len);
         let (index, code, acks) = (part.partition_index, part.error_code, part.acknowledge_error_code);
         write!(text, " | {index} {code:?} acks {acks:?} {acquired:?} {bytes} bytes").expect("a string");
-        if let Some(message) = part.error_message.as_ref().filter(|_| std::env::var("SHARE_TARGET").is_ok()) {
-            write!(text, " {message:?}").expect("a string");
-        }
         let leader = &part.current_leader;
         if leader.leader_id != 0 || leader.leader_epoch != 0 {
             write!(text, " leader {}/{}", leader.leader_id, leader.leader_epoch).expect("a string");

@@ -81,9 +81,12 @@ impl GroupCoordinator {
             return Ok(HeartbeatReply { epoch: LEAVE, assignment: None });
         }
         let deadline = now + Duration::from_millis(u64::try_from(beat.session_timeout_ms).unwrap_or(0));
+        let before = group.epoch;
         group.update_member(beat, deadline);
         self.deadlines.insert((deadline, beat.group.detached(), beat.member.detached()));
         group.refresh_topics(beat.lookup);
+        // One heartbeat is one change, whatever it changes.
+        group.epoch = group.epoch.min(before + 1);
         group.assign(now, beat.assignment_interval_ms);
         Ok(group.reconcile(beat))
     }

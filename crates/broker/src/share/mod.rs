@@ -75,20 +75,19 @@ impl Cluster {
         config
     }
 
-    /// Closes a share session and frees what the member holds at that node.
+    /// Closes a share session and frees what the member holds of its partitions. What it holds of partitions that were
+    /// forgotten before waits for the locks to end, as in Kafka.
     pub(crate) fn close_share_session(&mut self, key: &SessionKey) {
-        if self.share.sessions.remove(key).is_none() {
-            return;
-        }
+        let Some(session) = self.share.sessions.remove(key) else { return };
         let limit = self.share_config(&key.group).delivery_count_limit;
         let Some(partitions) = self.share.live.get_mut(&key.group) else { return };
         let mut freed = Vec::new();
-        for ((topic, partition), live) in partitions.iter_mut().filter(|(_, live)| live.leader == key.node) {
-            if live.machine.release_member(&key.member, limit) {
-                freed.push((*topic, *partition));
+        for tp in session.partitions {
+            let led = partitions.get_mut(&tp).filter(|live| live.leader == key.node);
+            if led.is_some_and(|live| live.machine.release_member(&key.member, limit)) {
+                freed.push(tp);
             }
         }
-        freed.sort_unstable();
         for (topic, partition) in freed {
             self.wake(&WaitKey::SharePartition(key.group.clone(), topic, partition));
         }
