@@ -1,6 +1,7 @@
 //! The same raw share-group requests are played to the embedded broker and to a real Kafka 4.4.0: the answers must agree
 //! field by field, apart from texts of errors, ids, and what the scripts leave out with a reason.
 
+mod admin;
 mod player;
 mod scripts;
 

@@ -17,6 +17,7 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("heartbeats", heartbeats),
     ("topics", topics),
     ("modes", modes),
+    ("admin", crate::admin::admin),
 ];
 
 const LOCK_MS: i64 = 20_000;

@@ -8,14 +8,20 @@ mod table;
 mod add_partitions_to_txn;
 #[path = "96_add_share_acks_to_txn.rs"]
 mod add_share_acks_to_txn;
+#[path = "91_alter_share_group_offsets.rs"]
+mod alter_share_group_offsets;
 #[path = "18_api_versions.rs"]
 mod api_versions;
 #[path = "37_create_partitions.rs"]
 mod create_partitions;
 #[path = "19_create_topics.rs"]
 mod create_topics;
+#[path = "42_delete_groups.rs"]
+mod delete_groups;
 #[path = "21_delete_records.rs"]
 mod delete_records;
+#[path = "92_delete_share_group_offsets.rs"]
+mod delete_share_group_offsets;
 #[path = "20_delete_topics.rs"]
 mod delete_topics;
 #[path = "60_describe_cluster.rs"]
@@ -24,6 +30,8 @@ mod describe_cluster;
 mod describe_configs;
 #[path = "61_describe_producers.rs"]
 mod describe_producers;
+#[path = "90_describe_share_group_offsets.rs"]
+mod describe_share_group_offsets;
 #[path = "75_describe_topic_partitions.rs"]
 mod describe_topic_partitions;
 #[path = "65_describe_transactions.rs"]
@@ -41,6 +49,8 @@ mod init_producer_id;
 mod leader_hints;
 #[path = "74_list_config_resources.rs"]
 mod list_config_resources;
+#[path = "16_list_groups.rs"]
+mod list_groups;
 #[path = "02_list_offsets.rs"]
 mod list_offsets;
 #[path = "66_list_transactions.rs"]
@@ -53,6 +63,8 @@ mod produce;
 mod share_acknowledge;
 #[path = "78_share_fetch.rs"]
 mod share_fetch;
+#[path = "77_share_group_describe.rs"]
+mod share_group_describe;
 #[path = "76_share_group_heartbeat.rs"]
 mod share_group_heartbeat;
 #[path = "95_txn_share_acknowledge.rs"]

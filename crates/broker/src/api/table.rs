@@ -3,6 +3,10 @@
 use super::{Outcome, RequestContext, Served};
 use super::{add_partitions_to_txn, end_txn, fetch, init_producer_id, list_offsets, produce, write_txn_markers};
 use super::{add_share_acks_to_txn, share_acknowledge, share_fetch, share_group_heartbeat, txn_share_acknowledge};
+use super::{
+    alter_share_group_offsets, delete_groups, delete_share_group_offsets, describe_share_group_offsets, list_groups,
+    share_group_describe,
+};
 use super::{api_versions, create_topics, delete_topics, describe_cluster, find_coordinator, metadata};
 use super::{
     create_partitions, delete_records, describe_configs, describe_producers, describe_topic_partitions,
@@ -15,8 +19,10 @@ use kafka_share_wire::Reader;
 use std::ops::RangeInclusive;
 
 /// Keys that [`handle`] serves, in order.
-const SERVED: &[i16] =
-    &[0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 44, 60, 61, 65, 66, 74, 75, 76, 78, 79, 95, 96];
+const SERVED: &[i16] = &[
+    0, 1, 2, 3, 10, 16, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 42, 44, 60, 61, 65, 66, 74, 75, 76, 77, 78, 79, 90, 91,
+    92, 95, 96,
+];
 
 /// The versions that the broker serves and advertises of `key`.
 pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeInclusive<i16>> {
@@ -42,6 +48,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         2 => run(cluster, ctx, body, list_offsets::handle),
         3 => run(cluster, ctx, body, metadata::handle),
         10 => run(cluster, ctx, body, find_coordinator::handle),
+        16 => run(cluster, ctx, body, list_groups::handle),
         18 => run(cluster, ctx, body, api_versions::handle),
         19 => run(cluster, ctx, body, create_topics::handle),
         20 => run(cluster, ctx, body, delete_topics::handle),
@@ -52,6 +59,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         27 => run(cluster, ctx, body, write_txn_markers::handle),
         32 => run(cluster, ctx, body, describe_configs::handle),
         37 => run(cluster, ctx, body, create_partitions::handle),
+        42 => run(cluster, ctx, body, delete_groups::handle),
         44 => run(cluster, ctx, body, incremental_alter_configs::handle),
         60 => run(cluster, ctx, body, describe_cluster::handle),
         61 => run(cluster, ctx, body, describe_producers::handle),
@@ -60,8 +68,12 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         74 => run(cluster, ctx, body, list_config_resources::handle),
         75 => run(cluster, ctx, body, describe_topic_partitions::handle),
         76 => run(cluster, ctx, body, share_group_heartbeat::handle),
+        77 => run(cluster, ctx, body, share_group_describe::handle),
         78 => run(cluster, ctx, body, share_fetch::handle),
         79 => run(cluster, ctx, body, share_acknowledge::handle),
+        90 => run(cluster, ctx, body, describe_share_group_offsets::handle),
+        91 => run(cluster, ctx, body, alter_share_group_offsets::handle),
+        92 => run(cluster, ctx, body, delete_share_group_offsets::handle),
         95 => run(cluster, ctx, body, txn_share_acknowledge::handle),
         96 => run(cluster, ctx, body, add_share_acks_to_txn::handle),
         _ => Err(CloseReason::Unsupported { key: ctx.key, version: ctx.version }),

@@ -78,6 +78,29 @@ impl Share {
         }
     }
 
+    /// Start offset, records above it that are done, and leader epoch of a share-partition that has state.
+    pub(crate) fn progress(&self, key: &ShareKey) -> Option<(i64, i64, i32)> {
+        if let Some(live) = self.live(key) {
+            return Some((live.machine.start(), live.machine.delivery_complete(), live.leader_epoch));
+        }
+        let state = self.store.read(key)?;
+        let done = SharePartition::restore(state.start_offset, &state.batches).delivery_complete();
+        Some((state.start_offset, done, state.leader_epoch.max(0)))
+    }
+
+    /// Deletes the share state of a group, of one topic or of all.
+    pub(crate) fn delete_state(&mut self, group: &Str, topic: Option<Uuid>) {
+        let all = self.store.of_group(group).filter(|key| topic.is_none_or(|topic| topic == key.topic));
+        let gone: Vec<ShareKey> = all.cloned().collect();
+        for key in gone {
+            self.unload_one(&key, false);
+            self.store.delete(&key);
+            for keys in self.staged.values_mut() {
+                keys.remove(&key);
+            }
+        }
+    }
+
     /// Drops live state, stored before if `keep`.
     pub(crate) fn unload_one(&mut self, key: &ShareKey, keep: bool) {
         let Some(partitions) = self.live.get_mut(&key.group) else { return };

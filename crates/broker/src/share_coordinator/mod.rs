@@ -50,10 +50,6 @@ impl ShareCoordinator {
         self.stored.retain(|key, _| key.topic != topic);
     }
 
-    pub(crate) fn delete_group(&mut self, group: &str) {
-        self.stored.retain(|key, _| key.group.as_str() != group);
-    }
-
     /// Share-partitions of a group.
     pub(crate) fn of_group<'a>(&'a self, group: &'a Str) -> impl Iterator<Item = &'a ShareKey> + 'a {
         let from = ShareKey { group: group.clone(), topic: Uuid::ZERO, partition: i32::MIN };

@@ -1,0 +1,29 @@
+//! ListGroups (v0-5): groups that this node coordinates. All are share groups.
+
+use super::{Outcome, RequestContext};
+use crate::cluster::{Cluster, CoordinatorKind};
+use kafka_share_messages::list_groups_response::ListedGroup;
+use kafka_share_messages::{ListGroupsRequest, ListGroupsResponse};
+use kafka_share_wire::Str;
+
+pub(crate) fn handle(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    request: ListGroupsRequest,
+) -> Outcome<ListGroupsResponse> {
+    let passes =
+        |filter: &[Str], value: &str| filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(value));
+    let listed = |(name, group): (&Str, &crate::group_coordinator::ShareGroup)| {
+        let shown = passes(&request.states_filter, group.state()) && passes(&request.types_filter, "share");
+        shown.then(|| ListedGroup {
+            group_id: name.clone(),
+            protocol_type: Str::from_static("share"),
+            group_state: Str::from_static(group.state()),
+            group_type: Str::from_static("share"),
+            ..Default::default()
+        })
+    };
+    let all: Vec<ListedGroup> = cluster.share.groups.iter().filter_map(listed).collect();
+    let here = |group: &ListedGroup| cluster.coordinator_node(CoordinatorKind::Group, &group.group_id) == ctx.node;
+    Outcome::Reply(ListGroupsResponse { groups: all.into_iter().filter(here).collect(), ..Default::default() })
+}

@@ -1,0 +1,69 @@
+//! ShareGroupDescribe (v1): state, epochs, members and their assignments.
+
+use super::{Outcome, RequestContext};
+use crate::cluster::{Cluster, CoordinatorKind};
+use crate::group_coordinator::Member as GroupMember;
+use kafka_share_messages::share_group_describe_response::{Assignment, DescribedGroup, Member, TopicPartitions};
+use kafka_share_messages::{ErrorCode, ShareGroupDescribeRequest, ShareGroupDescribeResponse};
+use kafka_share_wire::Str;
+
+/// Read, delete, describe, and configs: what Kafka grants on a group without an authoriser.
+const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
+
+pub(crate) fn handle(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    request: ShareGroupDescribeRequest,
+) -> Outcome<ShareGroupDescribeResponse> {
+    let operations = if request.include_authorized_operations { GROUP_OPERATIONS } else { i32::MIN };
+    let one = |id: Str| {
+        if let Err(error_code) = cluster.check_coordinator(ctx.node, CoordinatorKind::Group, &id) {
+            return DescribedGroup { group_id: id, error_code, ..Default::default() };
+        }
+        let Some(group) = cluster.share.groups.get(&id) else {
+            let error_message = Some(Str::from(format!("Group {} not found.", id.as_str())));
+            let error_code = ErrorCode::GROUP_ID_NOT_FOUND;
+            return DescribedGroup { group_id: id, error_code, error_message, ..Default::default() };
+        };
+        DescribedGroup {
+            group_state: Str::from_static(group.state()),
+            group_epoch: group.epoch,
+            assignment_epoch: group.assignment_epoch,
+            assignor_name: Str::from_static("simple"),
+            members: group.members.iter().map(|(id, member)| describe(cluster, id, member)).collect(),
+            authorized_operations: operations,
+            group_id: id,
+            ..Default::default()
+        }
+    };
+    let groups = request.group_ids.into_iter().map(one).collect();
+    Outcome::Reply(ShareGroupDescribeResponse { groups, ..Default::default() })
+}
+
+fn describe(cluster: &Cluster, id: &Str, member: &GroupMember) -> Member {
+    let mut topics: Vec<TopicPartitions> = Vec::new();
+    for (topic_id, partition) in &member.assigned {
+        match topics.last_mut() {
+            Some(last) if last.topic_id == *topic_id => last.partitions.push(*partition),
+            _ => topics.push(TopicPartitions {
+                topic_id: *topic_id,
+                topic_name: cluster.topics.by_id(*topic_id).map(|topic| topic.name.clone()).unwrap_or_default(),
+                partitions: vec![*partition],
+                ..Default::default()
+            }),
+        }
+    }
+    // Topics that are gone have no name to be told by.
+    topics.retain(|topic| !topic.topic_name.is_empty());
+    Member {
+        member_id: id.clone(),
+        rack_id: member.rack.clone(),
+        member_epoch: member.epoch,
+        client_id: member.client_id.clone(),
+        // The machine has no sockets; all of its clients are on this host.
+        client_host: Str::from_static("/127.0.0.1"),
+        subscribed_topic_names: member.topics.clone(),
+        assignment: Assignment { topic_partitions: topics, ..Default::default() },
+        ..Default::default()
+    }
+}
