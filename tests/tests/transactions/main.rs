@@ -1,6 +1,7 @@
 //! The producers, the partition reader and the administration against the embedded broker, on both transaction
 //! versions, and against a real Kafka 4.4.0. `KAFKA_SHARE_TEST_BOOTSTRAP` names a running cluster to use instead.
 
+mod faults;
 mod scenarios;
 mod staging;
 
@@ -49,6 +50,7 @@ scenarios!(
     idempotent_records_of_every_codec,
     keys_choose_partitions_and_headers_survive,
     committed_is_read_and_aborted_is_not,
+    r056_a_commit_after_the_coordinators_timeout_says_so,
     r058_empty_transactions_end_well,
     r050_a_restarted_producer_ends_what_the_first_left,
     r068_a_fenced_producer_stays_fenced,

@@ -18,20 +18,20 @@ fn name(what: &str) -> String {
     format!("{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-async fn topic(bootstrap: &str, partitions: i32) -> (Arc<Cluster>, String) {
+pub(crate) async fn topic(bootstrap: &str, partitions: i32) -> (Arc<Cluster>, String) {
     let admin = Admin::new(ClientConfig::new(bootstrap)).unwrap();
     let topic = name("topic");
     admin.create_topic(NewTopic::new(&topic, partitions)).await.unwrap();
     (Arc::clone(admin.cluster()), topic)
 }
 
-fn transactional(cluster: &Arc<Cluster>, id: &str) -> TransactionalProducer {
+pub(crate) fn transactional(cluster: &Arc<Cluster>, id: &str) -> TransactionalProducer {
     let builder = TransactionalProducer::builder("", id).cluster(Arc::clone(cluster));
     builder.max_block(Duration::from_secs(20)).build().unwrap()
 }
 
 /// Values as read_committed sees them, by partition and offset.
-async fn values(cluster: &Arc<Cluster>, topic: &str) -> Vec<String> {
+pub(crate) async fn values(cluster: &Arc<Cluster>, topic: &str) -> Vec<String> {
     let mut reader = PartitionReader::read_committed(Arc::clone(cluster), topic).await.unwrap();
     let batches = reader.read_to_end().await.unwrap();
     let text = |v: Option<&[u8]>| String::from_utf8(v.unwrap_or(b"null").to_vec()).unwrap();
@@ -268,4 +268,25 @@ pub(crate) async fn topics_configs_and_offsets_are_administered(bootstrap: &str)
     assert!(deleted[0].1.is_ok());
     let gone = admin.delete_topics(&[&topic]).await.unwrap();
     assert_eq!(gone[0].1.as_ref().unwrap_err().code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+}
+
+pub(crate) async fn r056_a_commit_after_the_coordinators_timeout_says_so(bootstrap: &str) {
+    let (cluster, topic) = topic(bootstrap, 1).await;
+    let admin = Admin::on(Arc::clone(&cluster));
+    let builder = TransactionalProducer::builder("", &name("txn")).cluster(Arc::clone(&cluster));
+    let producer = builder.transaction_timeout(Duration::from_millis(300)).build().unwrap();
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    producer.send(ProducerRecord::new(&topic).value("late")).await.unwrap().await.unwrap();
+    // Record and abort marker: coordinators look for old transactions every ten seconds.
+    while admin.list_offsets(&topic, OffsetSpec::Latest, Isolation::ReadCommitted).await.unwrap() != [2] {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let error = producer.commit_transaction().await.unwrap_err();
+    assert_eq!((error.kind(), error.is_abortable()), (ErrorKind::TransactionAborted, true), "{error:?}");
+    producer.abort_transaction().await.unwrap();
+    producer.begin_transaction().unwrap();
+    drop(producer.send(ProducerRecord::new(&topic).value("in time")).await.unwrap());
+    producer.commit_transaction().await.unwrap();
+    assert_eq!(values(&cluster, &topic).await, ["in time"]);
 }

@@ -40,22 +40,31 @@ impl Transactions {
         let step = if epoch_per_transaction { txn.step_v2(producer, commit)? } else { txn.step_v1(producer, commit)? };
         let (producer_id, epoch) = match step {
             Step::Done => (txn.producer_id, txn.epoch),
-            Step::Prepare => self.prepare(now, txn_id, commit, epoch_per_transaction),
+            Step::Prepare => {
+                self.note_mode(txn_id, epoch_per_transaction);
+                self.prepare(now, txn_id, commit, epoch_per_transaction)
+            }
         };
         Ok(Ended { producer_id, epoch })
     }
 
-    /// Aborts an open transaction against its producer's will: its epoch is fenced.
+    fn note_mode(&mut self, txn_id: &Str, epoch_per_transaction: bool) {
+        if let Some(txn) = self.txns.get_mut(txn_id) {
+            txn.epoch_per_transaction = epoch_per_transaction;
+        }
+    }
+
+    /// Aborts an open transaction against its producer's will: its epoch is fenced. On TV2 too the epoch grows by one
+    /// only, so that the producer, if it lives, can get the next epoch by naming its old one (KIP-588).
     pub(super) fn fence_and_abort(&mut self, now: Now, txn_id: &Str) {
         let Some(txn) = self.txns.get_mut(txn_id).filter(|txn| txn.status == Status::Ongoing) else { return };
         txn.last_epoch = txn.epoch;
         txn.epoch = txn.epoch.saturating_add(1);
-        let epoch_per_transaction = txn.epoch_per_transaction;
-        self.prepare(now, txn_id, false, epoch_per_transaction);
+        self.prepare(now, txn_id, false, false);
     }
 
-    fn prepare(&mut self, now: Now, txn_id: &Str, commit: bool, epoch_per_transaction: bool) -> (i64, i16) {
-        let exhausted = epoch_per_transaction && self.txns.get(txn_id).is_some_and(Txn::is_exhausted);
+    fn prepare(&mut self, now: Now, txn_id: &Str, commit: bool, bump: bool) -> (i64, i16) {
+        let exhausted = bump && self.txns.get(txn_id).is_some_and(Txn::is_exhausted);
         let fresh = if exhausted { Some(self.allocate()) } else { None };
         let Some(txn) = self.txns.get_mut(txn_id) else { return (-1, -1) };
         if let Some(deadline) = txn.deadline.take() {
@@ -63,8 +72,7 @@ impl Transactions {
         }
         txn.status = if commit { Status::PrepareCommit } else { Status::PrepareAbort };
         txn.last_update_ms = now.wall_ms;
-        txn.epoch_per_transaction = epoch_per_transaction;
-        if epoch_per_transaction {
+        if bump {
             txn.last_epoch = txn.epoch;
             txn.epoch = txn.epoch.saturating_add(1);
             txn.next_producer_id = fresh;

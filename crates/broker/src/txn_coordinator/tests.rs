@@ -88,13 +88,14 @@ fn tv1_keeps_the_epoch() {
 
 #[test]
 fn r050_an_open_transaction_is_aborted_by_the_next_producer() {
-    for (v2, expected) in [(false, 2), (true, 3)] {
+    for v2 in [false, true] {
         let mut rig = Rig::new();
         let old = rig.init(None).unwrap();
         rig.enrol(old, v2).unwrap();
         assert_eq!(rig.init(None), Err(ErrorCode::CONCURRENT_TRANSACTIONS));
         assert_eq!(rig.status(), Status::CompleteAbort);
-        assert_eq!(rig.init(None), Ok((old.0, expected)));
+        // One step for the fence, one for the new producer: as a real 4.4.0 counts, on TV2 too.
+        assert_eq!(rig.init(None), Ok((old.0, 2)));
         assert_eq!(rig.enrol(old, v2), Err(ErrorCode::PRODUCER_FENCED));
         assert_eq!(rig.end(old, true, v2), Err(ErrorCode::PRODUCER_FENCED));
     }
