@@ -249,6 +249,22 @@ fn staging_is_all_or_nothing() {
 }
 
 #[test]
+fn staging_what_is_settled_already_is_refused() {
+    // A member was paused past its lock; meanwhile another one processed the records, and the start offset moved.
+    let mut partition = SharePartition::new(0);
+    acquire(&mut partition, "paused", 10, &[(0, 9)]);
+    partition.release_member("paused", 5);
+    acquire(&mut partition, "other", 10, &[(0, 9)]);
+    ack(&mut partition, "other", &[(0, 9, &[1])]).unwrap();
+    assert_eq!(ack(&mut partition, "paused", &[(0, 9, &[1])]), Ok(false), "an ordinary one is harmless");
+    for (first, last) in [(0, 9), (3, 3)] {
+        let late = AckRange { first, last, types: &[1] };
+        let refused = partition.stage("paused", &[late], StagedBy { producer_id: 1, epoch: 0 }).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::INVALID_RECORD_STATE);
+    }
+}
+
+#[test]
 fn a_move_keeps_everything_but_locks() {
     let mut partition = SharePartition::new(0);
     let log = [(0, 9), (10, 19)];

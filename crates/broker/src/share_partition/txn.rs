@@ -4,6 +4,7 @@ use super::SharePartition;
 use super::acks::{Ack, AckRange};
 use super::slot::{Piece, Slot, State};
 use crate::cluster::Refusal;
+use kafka_share_messages::ErrorCode;
 
 /// The producer whose transaction decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,12 @@ impl SharePartition {
     pub(crate) fn check_stage(&self, member: &str, ranges: &[AckRange<'_>]) -> Result<(), Refusal> {
         let owner = self.find_owner(member);
         self.check_twice(ranges)?;
+        // An ordinary acknowledgement below the start offset is answered with success: that record will not come again,
+        // and it does not matter who says so. In a transaction it does: the output beside it would be the second one.
+        if let Some(range) = ranges.iter().find(|range| range.first < self.start) {
+            let why = format!("Offset {} is below the share-partition's start offset {}.", range.first, self.start);
+            return Err(Refusal::new(ErrorCode::INVALID_RECORD_STATE, why));
+        }
         ranges.iter().try_for_each(|range| self.check(owner, range))
     }
 
