@@ -2,6 +2,7 @@
 //! versions, and against a real Kafka 4.4.0. `KAFKA_SHARE_TEST_BOOTSTRAP` names a running cluster to use instead.
 
 mod faults;
+mod java;
 mod scenarios;
 mod staging;
 
@@ -58,4 +59,5 @@ scenarios!(
     a_dropped_transaction_is_aborted_and_never_committed,
     r065_a_topic_that_does_not_exist_ends_in_time,
     topics_configs_and_offsets_are_administered,
+    java_reads_what_we_commit,
 );

@@ -1,5 +1,6 @@
 //! What must hold on every cluster.
 
+pub(crate) use super::java::java_reads_what_we_commit;
 use kafka_share::admin::{ConfigResource, Isolation, NewTopic, OffsetSpec};
 use kafka_share::net::Cluster;
 use kafka_share::{
