@@ -175,3 +175,5 @@ pub(crate) fn on_topic_deleted(cluster: &mut Cluster, _now: Now, topic: Uuid) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod txn_tests;

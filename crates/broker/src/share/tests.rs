@@ -17,19 +17,19 @@ use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 use kafka_share_wire::{Str, Uuid};
 
 /// A cluster with one topic `t`, its leader on node 1.
-struct World {
-    client: Client,
-    topic: Uuid,
+pub(super) struct World {
+    pub(super) client: Client,
+    pub(super) topic: Uuid,
 }
 
-type Acks<'a> = &'a [(i64, i64, &'a [i8])];
+pub(super) type Acks<'a> = &'a [(i64, i64, &'a [i8])];
 
 impl World {
     fn new(nodes: i32, partitions: i32) -> Self {
         Self::with(nodes, partitions, |_| {})
     }
 
-    fn with(nodes: i32, partitions: i32, change: impl FnOnce(&mut ClusterConfig)) -> Self {
+    pub(super) fn with(nodes: i32, partitions: i32, change: impl FnOnce(&mut ClusterConfig)) -> Self {
         let mut client = Client::with(nodes, change);
         let topic = client.create_topic("t", partitions);
         let mut world = World { client, topic };
@@ -56,7 +56,7 @@ impl World {
         self.client.cluster.set_group_overrides("g", overrides);
     }
 
-    fn produce(&mut self, partition: i32, records: usize) {
+    pub(super) fn produce(&mut self, partition: i32, records: usize) {
         self.append(partition, records, BatchOptions::default());
     }
 
@@ -130,16 +130,22 @@ impl World {
         }
     }
 
-    fn fetch_on(&mut self, conn: ConnId, member: &str, epoch: i32, parts: &[(i32, Acks<'_>)]) -> ShareFetchResponse {
+    pub(super) fn fetch_on(
+        &mut self,
+        conn: ConnId,
+        member: &str,
+        epoch: i32,
+        parts: &[(i32, Acks<'_>)],
+    ) -> ShareFetchResponse {
         let request = self.request(member, epoch, parts);
         self.client.call_on(conn, &request, 2)
     }
 
-    fn fetch(&mut self, member: &str, epoch: i32, parts: &[(i32, Acks<'_>)]) -> ShareFetchResponse {
+    pub(super) fn fetch(&mut self, member: &str, epoch: i32, parts: &[(i32, Acks<'_>)]) -> ShareFetchResponse {
         self.fetch_on(self.client.conn, member, epoch, parts)
     }
 
-    fn ack(&mut self, member: &str, epoch: i32, partition: i32, acks: Acks<'_>) -> ShareAcknowledgeResponse {
+    pub(super) fn ack(&mut self, member: &str, epoch: i32, partition: i32, acks: Acks<'_>) -> ShareAcknowledgeResponse {
         let batch = |(first, last, types): &(i64, i64, &[i8])| ack_request::AcknowledgementBatch {
             first_offset: *first,
             last_offset: *last,
@@ -163,7 +169,7 @@ impl World {
         self.client.call(&request)
     }
 
-    fn held(&self) -> (i64, i64) {
+    pub(super) fn held(&self) -> (i64, i64) {
         let dump = self.client.cluster.share_dump();
         let sum = |f: fn(&crate::SharePartitionDump) -> i64| dump.partitions.iter().map(f).sum();
         (sum(|p| p.acquired), sum(|p| p.pending))
@@ -175,7 +181,7 @@ fn parts(response: &ShareFetchResponse) -> Vec<&PartitionData> {
     response.responses.iter().flat_map(|topic| &topic.partitions).collect()
 }
 
-fn ranges(response: &ShareFetchResponse) -> Vec<(i32, i64, i64, i16)> {
+pub(super) fn ranges(response: &ShareFetchResponse) -> Vec<(i32, i64, i64, i16)> {
     let of = |p: &&PartitionData| {
         assert_eq!(p.error_code, ErrorCode::NONE);
         let index = p.partition_index;
@@ -187,7 +193,7 @@ fn ranges(response: &ShareFetchResponse) -> Vec<(i32, i64, i64, i16)> {
     parts(response).iter().flat_map(of).collect()
 }
 
-fn ack_code(response: &ShareAcknowledgeResponse) -> ErrorCode {
+pub(super) fn ack_code(response: &ShareAcknowledgeResponse) -> ErrorCode {
     assert_eq!(response.error_code, ErrorCode::NONE);
     response.responses[0].partitions[0].error_code
 }

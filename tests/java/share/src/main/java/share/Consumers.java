@@ -1,0 +1,303 @@
+package share;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.UUID;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.GroupListing;
+import org.apache.kafka.clients.admin.ListShareGroupOffsetsSpec;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.ShareGroupDescription;
+import org.apache.kafka.clients.admin.SharePartitionOffsetInfo;
+import org.apache.kafka.clients.consumer.AcknowledgeType;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/** Share consumers in both modes against the broker given as the only argument. Exits with an error where it misbehaves. */
+public final class Consumers {
+    private static final Duration POLL = Duration.ofMillis(500);
+    private static final long PATIENCE_MS = 60_000;
+
+    private final String bootstrap;
+    private final Admin admin;
+    private final String topic = "share-" + UUID.randomUUID();
+    /** One partition, which all members share. */
+    private final String narrow = topic + "-narrow";
+    private int groups;
+
+    private Consumers(String bootstrap) {
+        this.bootstrap = bootstrap;
+        this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
+    }
+
+    public static void main(String[] args) throws Exception {
+        Consumers run = new Consumers(args[0]);
+        NewTopic narrow = new NewTopic(run.narrow, 1, (short) 1);
+        run.admin.createTopics(List.of(new NewTopic(run.topic, 4, (short) 1), narrow)).all().get();
+        run.produce(run.topic, 4, 400);
+        run.produce(run.narrow, 1, 10);
+        run.implicitMode();
+        run.explicitMode("batch_optimized");
+        run.explicitMode("record_limit");
+        run.renewal();
+        run.lockExpiry();
+        run.twoMembers();
+        run.administration();
+        run.admin.close();
+    }
+
+    private void produce(String topic, int partitions, int count) throws Exception {
+        Properties config = new Properties();
+        config.put("bootstrap.servers", bootstrap);
+        config.put("linger.ms", "5");
+        try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+            for (int n = 0; n < count; n++) {
+                producer.send(new ProducerRecord<>(topic, n % partitions, "key" + n, "value" + n));
+            }
+            producer.flush();
+        }
+    }
+
+    /** A group that reads from the start, with further settings. */
+    private String group(String... settings) throws Exception {
+        String group = topic + "-" + groups++;
+        List<AlterConfigOp> ops = new ArrayList<>();
+        ops.add(new AlterConfigOp(new ConfigEntry("share.auto.offset.reset", "earliest"), AlterConfigOp.OpType.SET));
+        for (int at = 0; at < settings.length; at += 2) {
+            ConfigEntry entry = new ConfigEntry(settings[at], settings[at + 1]);
+            ops.add(new AlterConfigOp(entry, AlterConfigOp.OpType.SET));
+        }
+        Map<ConfigResource, Collection<AlterConfigOp>> change = new HashMap<>();
+        change.put(new ConfigResource(ConfigResource.Type.GROUP, group), ops);
+        admin.incrementalAlterConfigs(change).all().get();
+        return group;
+    }
+
+    private KafkaShareConsumer<String, String> consumer(String group, String mode, String... settings) {
+        Properties config = new Properties();
+        config.put("bootstrap.servers", bootstrap);
+        config.put("group.id", group);
+        config.put("share.acknowledgement.mode", mode);
+        for (int at = 0; at < settings.length; at += 2) {
+            config.put(settings[at], settings[at + 1]);
+        }
+        var consumer = new KafkaShareConsumer<>(config, new StringDeserializer(), new StringDeserializer());
+        consumer.subscribe(List.of(topic));
+        return consumer;
+    }
+
+    private static void check(boolean holds, String what) {
+        if (!holds) {
+            throw new AssertionError(what);
+        }
+    }
+
+    private static String id(ConsumerRecord<String, String> record) {
+        return record.partition() + "/" + record.offset();
+    }
+
+    private interface Step {
+        boolean done() throws Exception;
+    }
+
+    private static void until(String what, Step step) throws Exception {
+        long end = System.currentTimeMillis() + PATIENCE_MS;
+        while (!step.done()) {
+            check(System.currentTimeMillis() < end, what + ": not within " + PATIENCE_MS + " ms");
+        }
+    }
+
+    private void implicitMode() throws Exception {
+        String group = group();
+        Set<String> seen = new TreeSet<>();
+        try (var consumer = consumer(group, "implicit")) {
+            until("implicit mode", () -> {
+                for (var record : consumer.poll(POLL)) {
+                    check(record.value().equals("value" + record.key().substring(3)), "values stay with their keys");
+                    check(seen.add(id(record)), "delivered twice: " + id(record));
+                }
+                return seen.size() == 400;
+            });
+            for (Optional<KafkaException> result : consumer.commitSync().values()) {
+                check(result.isEmpty(), "commit failed: " + result);
+            }
+        }
+        try (var consumer = consumer(group, "implicit")) {
+            for (int n = 0; n < 4; n++) {
+                check(consumer.poll(POLL).isEmpty(), "accepted records came again");
+            }
+        }
+    }
+
+    private void explicitMode(String acquire) throws Exception {
+        String group = group();
+        Map<String, Short> released = new TreeMap<>();
+        Set<String> rejected = new TreeSet<>();
+        Set<String> accepted = new TreeSet<>();
+        List<Exception> failures = new ArrayList<>();
+        int limit = 40;
+        try (var consumer = consumer(group, "explicit", "share.acquire.mode", acquire, "max.poll.records", "" + limit)) {
+            consumer.setAcknowledgementCommitCallback((offsets, exception) -> {
+                if (exception != null) {
+                    failures.add(exception);
+                }
+            });
+            until(acquire, () -> {
+                ConsumerRecords<String, String> records = consumer.poll(POLL);
+                check(!acquire.equals("record_limit") || records.count() <= limit, records.count() + " records");
+                for (var record : records) {
+                    check(!accepted.contains(id(record)) && !rejected.contains(id(record)), "again: " + id(record));
+                    short count = record.deliveryCount().orElseThrow();
+                    if (record.offset() % 10 == 3) {
+                        consumer.acknowledge(record, AcknowledgeType.REJECT);
+                        rejected.add(id(record));
+                    } else if (record.offset() % 10 == 7 && count == 1) {
+                        consumer.acknowledge(record, AcknowledgeType.RELEASE);
+                        released.put(id(record), count);
+                    } else {
+                        check(count == (released.containsKey(id(record)) ? 2 : 1), id(record) + " delivery " + count);
+                        consumer.acknowledge(record);
+                        accepted.add(id(record));
+                    }
+                }
+                for (Optional<KafkaException> result : consumer.commitSync().values()) {
+                    check(result.isEmpty(), "commit failed: " + result);
+                }
+                return accepted.size() + rejected.size() == 400;
+            });
+            check(released.size() == 40 && rejected.size() == 40, released.size() + " released");
+            check(accepted.containsAll(released.keySet()), "released records come again");
+        }
+        check(failures.isEmpty(), "acknowledgements failed: " + failures);
+    }
+
+    private void renewal() throws Exception {
+        String group = group("share.record.lock.duration.ms", "15000");
+        try (var consumer = consumer(group, "explicit")) {
+            List<ConsumerRecord<String, String>> first = some(consumer);
+            for (var record : first) {
+                consumer.acknowledge(record, AcknowledgeType.RENEW);
+            }
+            for (Optional<KafkaException> result : consumer.commitSync().values()) {
+                check(result.isEmpty(), "renewal failed: " + result);
+            }
+            check(consumer.acquisitionLockTimeoutMs().orElseThrow() == 15_000, "lock timeout");
+            Set<String> renewed = new TreeSet<>();
+            first.forEach(record -> renewed.add(id(record)));
+            until("renewed records are handed out again", () -> {
+                for (var record : consumer.poll(POLL)) {
+                    renewed.remove(id(record));
+                    consumer.acknowledge(record);
+                }
+                consumer.commitSync();
+                return renewed.isEmpty();
+            });
+        }
+    }
+
+    private List<ConsumerRecord<String, String>> some(KafkaShareConsumer<String, String> consumer) throws Exception {
+        List<ConsumerRecord<String, String>> got = new ArrayList<>();
+        until("records", () -> {
+            consumer.poll(POLL).forEach(got::add);
+            return !got.isEmpty();
+        });
+        return got;
+    }
+
+    private void lockExpiry() throws Exception {
+        String group = group("share.record.lock.duration.ms", "15000");
+        try (var slow = consumer(group, "explicit"); var other = consumer(group, "explicit")) {
+            slow.subscribe(List.of(narrow));
+            other.subscribe(List.of(narrow));
+            List<ConsumerRecord<String, String>> held = some(slow);
+            Set<String> missing = new TreeSet<>();
+            held.forEach(record -> missing.add(id(record)));
+            until("records whose lock is over come to another member", () -> {
+                for (var record : other.poll(POLL)) {
+                    if (missing.remove(id(record))) {
+                        check(record.deliveryCount().orElseThrow() == 2, "second delivery");
+                    }
+                    other.acknowledge(record);
+                }
+                return missing.isEmpty();
+            });
+            other.commitSync();
+            for (var record : held) {
+                slow.acknowledge(record);
+            }
+            // Below the start offset the broker has nothing to object; above it the lock is lost.
+            Map<TopicIdPartition, Optional<KafkaException>> results = slow.commitSync();
+            check(!results.isEmpty(), "a late acknowledgement has a result");
+        }
+    }
+
+    private void twoMembers() throws Exception {
+        String group = group();
+        Set<String> seen = new TreeSet<>();
+        try (var a = consumer(group, "implicit", "max.poll.records", "10");
+                var b = consumer(group, "implicit", "max.poll.records", "10")) {
+            until("two members", () -> {
+                for (var consumer : List.of(a, b)) {
+                    for (var record : consumer.poll(Duration.ofMillis(100))) {
+                        check(seen.add(id(record)), "delivered twice: " + id(record));
+                    }
+                }
+                return seen.size() == 400;
+            });
+            ShareGroupDescription description = admin.describeShareGroups(List.of(group)).all().get().get(group);
+            check(description.members().size() == 2, description.toString());
+            check(description.groupState().toString().equals("Stable"), description.toString());
+            a.commitSync();
+            b.commitSync();
+        }
+    }
+
+    private void administration() throws Exception {
+        String group = topic + "-" + (groups - 1);
+        Collection<GroupListing> listed = admin.listGroups().all().get();
+        check(listed.stream().anyMatch(found -> found.groupId().equals(group)), "listed: " + listed);
+        TopicPartition partition = new TopicPartition(topic, 0);
+        var spec = new ListShareGroupOffsetsSpec().topicPartitions(List.of(partition));
+        until("lag", () -> {
+            Map<TopicPartition, SharePartitionOffsetInfo> offsets =
+                    admin.listShareGroupOffsets(Map.of(group, spec)).partitionsToOffsetInfo(group).get();
+            return offsets.get(partition).lag().orElse(-1L) == 0;
+        });
+        until("the group is empty", () -> {
+            Thread.sleep(100);
+            var description = admin.describeShareGroups(List.of(group)).all().get().get(group);
+            return description.groupState().toString().equals("Empty");
+        });
+        admin.alterShareGroupOffsets(group, Map.of(partition, 90L)).all().get();
+        Set<String> seen = new TreeSet<>();
+        try (var consumer = consumer(group, "implicit")) {
+            until("records from the new start offset", () -> {
+                consumer.poll(POLL).forEach(record -> seen.add(id(record)));
+                return seen.size() == 10;
+            });
+            consumer.commitSync();
+        }
+        admin.deleteShareGroupOffsets(group, Set.of(topic)).all().get();
+        admin.deleteShareGroups(List.of(group)).all().get();
+    }
+}
