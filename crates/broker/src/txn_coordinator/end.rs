@@ -55,10 +55,11 @@ impl Transactions {
     }
 
     /// Aborts an open transaction against its producer's will: its epoch is fenced. On TV2 too the epoch grows by one
-    /// only, so that the producer, if it lives, can get the next epoch by naming its old one (KIP-588).
+    /// only, and the producer, if it lives, can get the next epoch by naming its old one; on TV1 it is fenced for good.
+    /// So does a real 4.4.0.
     pub(super) fn fence_and_abort(&mut self, now: Now, txn_id: &Str) {
         let Some(txn) = self.txns.get_mut(txn_id).filter(|txn| txn.status == Status::Ongoing) else { return };
-        txn.last_epoch = txn.epoch;
+        txn.last_epoch = if txn.epoch_per_transaction { txn.epoch } else { -1 };
         txn.epoch = txn.epoch.saturating_add(1);
         self.prepare(now, txn_id, false, false);
     }

@@ -103,18 +103,25 @@ fn r050_an_open_transaction_is_aborted_by_the_next_producer() {
 
 #[test]
 fn r056_a_timeout_aborts_and_a_late_commit_is_refused() {
-    let mut rig = Rig::new();
-    let producer = rig.init(None).unwrap();
-    rig.enrol(producer, false).unwrap();
-    assert_eq!(rig.txns.next_deadline(), Some(Duration::from_millis(TIMEOUT as u64)));
-    rig.now.mono = Duration::from_millis(TIMEOUT as u64);
-    rig.txns.handle_timeout(rig.now);
-    let completions = rig.complete();
-    assert_eq!((completions.len(), completions[0].committed, completions[0].epoch), (1, false, 1));
-    assert_eq!(rig.end(producer, true, true), Err(ErrorCode::INVALID_TXN_STATE));
-    assert_eq!(rig.end(producer, false, true), Ok((0, 1)));
-    assert_eq!(rig.init(Some(producer)), Ok((0, 1)), "the fence is what the producer is owed");
-    assert_eq!(rig.txns.next_deadline(), None);
+    for v2 in [false, true] {
+        let mut rig = Rig::new();
+        let producer = rig.init(None).unwrap();
+        rig.enrol(producer, v2).unwrap();
+        assert_eq!(rig.txns.next_deadline(), Some(Duration::from_millis(TIMEOUT as u64)));
+        rig.now.mono = Duration::from_millis(TIMEOUT as u64);
+        rig.txns.handle_timeout(rig.now);
+        let completions = rig.complete();
+        assert_eq!((completions.len(), completions[0].committed, completions[0].epoch), (1, false, 1));
+        if v2 {
+            assert_eq!(rig.end(producer, true, true), Err(ErrorCode::INVALID_TXN_STATE));
+            assert_eq!(rig.end(producer, false, true), Ok((0, 1)));
+            assert_eq!(rig.init(Some(producer)), Ok((0, 1)), "the fence is what the producer is owed");
+        } else {
+            assert_eq!(rig.end(producer, true, false), Err(ErrorCode::PRODUCER_FENCED));
+            assert_eq!(rig.init(Some(producer)), Err(ErrorCode::PRODUCER_FENCED));
+        }
+        assert_eq!(rig.txns.next_deadline(), None);
+    }
 }
 
 #[test]
