@@ -67,6 +67,11 @@ impl ShareFetch {
     ) -> Option<ShareFetchResponse> {
         let config = cluster.share_config(&self.session.group);
         let mut found = Found::default();
+        if !self.partitions.is_empty() && cluster.share.sessions.get_mut(&self.session).is_none() {
+            // The member left while this waited: what it acquired now would stay locked for nothing.
+            self.partitions.clear();
+            return Some(self.response(cluster, &config, found));
+        }
         let enough = must_answer || self.enough_bytes(cluster, ctx, &config);
         if enough {
             self.acquire(cluster, ctx, &config, &mut found);

@@ -434,6 +434,18 @@ fn a_fetch_waits_for_records_releases_and_locks_that_end() {
 }
 
 #[test]
+fn a_fetch_that_outlives_its_session_acquires_nothing() {
+    let mut world = World::new(1, 1);
+    let conn = world.client.connect(1);
+    let request = ShareFetchRequest { max_wait_ms: 60_000, ..world.request("m", 0, &[(0, &[])]) };
+    world.client.send_on(conn, &request, 2).unwrap();
+    world.fetch("m", -1, &[]);
+    world.produce(0, 5);
+    let answer = world.client.receive::<ShareFetchRequest>(conn, 2).unwrap();
+    assert_eq!((ranges(&answer), world.held()), (Vec::new(), (0, 0)));
+}
+
+#[test]
 fn a_leader_that_moves_ends_locks_and_is_named() {
     let mut world = World::new(2, 1);
     world.produce(0, 5);
