@@ -38,7 +38,8 @@ pub(crate) struct ConnectArgs {
 
 pub(crate) async fn run(args: ConnectArgs) -> Result<(), Failure> {
     let properties = read_properties(&args.worker)?.into_iter().collect();
-    let worker = WorkerConfig::new(properties).map_err(|e| Failure::usage(format_args!("{}: {e}", args.worker.display())))?;
+    let worker =
+        WorkerConfig::new(properties).map_err(|e| Failure::usage(format_args!("{}: {e}", args.worker.display())))?;
     let mut configs = Vec::new();
     for path in &args.connectors {
         let fail = |e: &dyn std::fmt::Display| Failure::usage(format_args!("{}: {e}", path.display()));
@@ -50,7 +51,9 @@ pub(crate) async fn run(args: ConnectArgs) -> Result<(), Failure> {
     let mut workers = Vec::new();
     for (config, connector) in configs {
         let name = config.name.clone();
-        let worker = Worker::start(config, connector).await.map_err(|e| Failure::new(format_args!("connector {name:?}: {e}")))?;
+        let worker = Worker::start(config, connector)
+            .await
+            .map_err(|e| Failure::new(format_args!("connector {name:?}: {e}")))?;
         println!("connector {name:?} runs with {} tasks; Ctrl-C ends it", worker.status().len());
         workers.push((name, worker));
     }
@@ -59,7 +62,10 @@ pub(crate) async fn run(args: ConnectArgs) -> Result<(), Failure> {
     for (name, worker) in &mut workers {
         worker.stop(STOP).await;
         for task in worker.status() {
-            let counts = format!("read {} accepted {} released {} rejected {}", task.read, task.accepted, task.released, task.rejected);
+            let counts = format!(
+                "read {} accepted {} released {} rejected {}",
+                task.read, task.accepted, task.released, task.rejected
+            );
             match task.state {
                 TaskState::Failed(why) => {
                     println!("{name} task {}: FAILED: {counts}", task.task);

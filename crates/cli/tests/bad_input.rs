@@ -103,10 +103,15 @@ fn a_used_port_is_named() {
 #[test]
 fn connector_files_that_cannot_be_used() {
     let dir = tempfile::tempdir().expect("folder");
-    let worker = file(dir.path(), "worker.properties", b"bootstrap.servers=127.0.0.1:1\nconsumer.group.protocol=share\n");
+    let worker =
+        file(dir.path(), "worker.properties", b"bootstrap.servers=127.0.0.1:1\nconsumer.group.protocol=share\n");
     let no_servers = file(dir.path(), "empty.properties", b"# nothing\n");
     let broken = file(dir.path(), "broken.properties", b"just a line\n");
-    let good = file(dir.path(), "good.json", br#"{"name":"s","config":{"connector.class":"file","topics":"t","file":"/nowhere/x"}}"#);
+    let good = file(
+        dir.path(),
+        "good.json",
+        br#"{"name":"s","config":{"connector.class":"file","topics":"t","file":"/nowhere/x"}}"#,
+    );
     let no_file = file(dir.path(), "nofile.json", br#"{"name":"s","config":{"connector.class":"file","topics":"t"}}"#);
     let class = file(dir.path(), "class.json", br#"{"name":"s","config":{"connector.class":"magic","topics":"t"}}"#);
     let json = file(dir.path(), "json.json", b"{");

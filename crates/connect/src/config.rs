@@ -121,18 +121,10 @@ impl ConnectorConfig {
         let need = |name: &str| {
             get(name).filter(|v| !v.is_empty()).ok_or_else(|| ConnectError::config(format!("{name} is missing")))
         };
-        let protocol = properties
-            .get("consumer.override.group.protocol")
-            .or_else(|| worker.properties.get("consumer.group.protocol"))
-            .map_or("consumer", |v| v.trim());
-        if protocol != "share" {
-            return Err(ConnectError::config(format!(
-                "group protocol {protocol:?} is not driven here: set consumer.override.group.protocol=share on the connector, \
-                 or consumer.group.protocol=share on the worker"
-            )));
-        }
+        check_protocol(&properties, worker)?;
         let name = need("name")?.to_owned();
-        let topics: Vec<String> = need("topics")?.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect();
+        let topics: Vec<String> =
+            need("topics")?.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect();
         let mut merged = worker.properties.clone();
         merged.extend(properties.clone());
         let config = ConnectorConfig {
@@ -140,8 +132,16 @@ impl ConnectorConfig {
             topics,
             tasks_max: number(get("tasks.max"), "tasks.max", 1, 1, 10_000)? as usize,
             group_id: get("share.group.id").map_or_else(|| format!("connect-{name}"), str::to_owned),
-            implicit: choice(get("share.acknowledgement.mode"), "share.acknowledgement.mode", &["explicit", "implicit"])? == 1,
-            semantics: match choice(get("share.delivery.semantics"), "share.delivery.semantics", &["at-least-once", "exactly-once"])? {
+            implicit: choice(
+                get("share.acknowledgement.mode"),
+                "share.acknowledgement.mode",
+                &["explicit", "implicit"],
+            )? == 1,
+            semantics: match choice(
+                get("share.delivery.semantics"),
+                "share.delivery.semantics",
+                &["at-least-once", "exactly-once"],
+            )? {
                 1 => DeliverySemantics::ExactlyOnce,
                 _ => DeliverySemantics::AtLeastOnce,
             },
@@ -153,13 +153,23 @@ impl ConnectorConfig {
                 1 => Tolerance::All,
                 _ => Tolerance::None,
             },
-            retry_timeout: match number(get("errors.retry.timeout"), "errors.retry.timeout", 0, -1, i64::from(i32::MAX))? {
+            retry_timeout: match number(
+                get("errors.retry.timeout"),
+                "errors.retry.timeout",
+                0,
+                -1,
+                i64::from(i32::MAX),
+            )? {
                 -1 => None,
                 ms => Some(Duration::from_millis(ms as u64)),
             },
-            retry_delay_max: Duration::from_millis(
-                number(get("errors.retry.delay.max.ms"), "errors.retry.delay.max.ms", 60_000, 1, i64::from(i32::MAX))? as u64,
-            ),
+            retry_delay_max: Duration::from_millis(number(
+                get("errors.retry.delay.max.ms"),
+                "errors.retry.delay.max.ms",
+                60_000,
+                1,
+                i64::from(i32::MAX),
+            )? as u64),
             key_converter: Converter::from_properties("key.converter", &merged)?,
             value_converter: Converter::from_properties("value.converter", &merged)?,
             consumer: overrides("consumer.", worker, &properties),
@@ -179,6 +189,20 @@ impl ConnectorConfig {
         }
         Ok(())
     }
+}
+
+fn check_protocol(properties: &Properties, worker: &WorkerConfig) -> Result<(), ConnectError> {
+    let protocol = properties
+        .get("consumer.override.group.protocol")
+        .or_else(|| worker.properties.get("consumer.group.protocol"))
+        .map_or("consumer", |v| v.trim());
+    if protocol == "share" {
+        return Ok(());
+    }
+    Err(ConnectError::config(format!(
+        "group protocol {protocol:?} is not driven here: set consumer.override.group.protocol=share on the connector, \
+         or consumer.group.protocol=share on the worker"
+    )))
 }
 
 /// Client properties: those of the worker with the prefix, then the connector's overrides. `group.protocol` is for the
@@ -223,12 +247,14 @@ mod tests {
     use super::*;
 
     fn worker() -> WorkerConfig {
-        let properties = [("bootstrap.servers", "h:1"), ("consumer.max.poll.records", "50"), ("consumer.group.protocol", "share")];
+        let properties =
+            [("bootstrap.servers", "h:1"), ("consumer.max.poll.records", "50"), ("consumer.group.protocol", "share")];
         WorkerConfig::new(properties.map(|(n, v)| (n.to_owned(), v.to_owned())).into()).unwrap()
     }
 
     fn with(extra: &str) -> Result<ConnectorConfig, ConnectError> {
-        let text = format!(r#"{{"name":"s","config":{{"connector.class":"file","topics":"a, b","tasks.max":4{extra}}}}}"#);
+        let text =
+            format!(r#"{{"name":"s","config":{{"connector.class":"file","topics":"a, b","tasks.max":4{extra}}}}}"#);
         ConnectorConfig::from_json(&text, &worker())
     }
 

@@ -127,8 +127,11 @@ async fn prepare(config: &ConnectorConfig) -> Result<(), ConnectError> {
             ));
         }
     }
-    let lock = config.lock_timeout.map(|t| ("share.record.lock.duration.ms", "share.acquisition.lock.timeout.ms", t.as_millis().to_string()));
-    let count = config.max_delivery_count.map(|n| ("share.delivery.count.limit", "share.max.delivery.count", n.to_string()));
+    let lock = config
+        .lock_timeout
+        .map(|t| ("share.record.lock.duration.ms", "share.acquisition.lock.timeout.ms", t.as_millis().to_string()));
+    let count =
+        config.max_delivery_count.map(|n| ("share.delivery.count.limit", "share.max.delivery.count", n.to_string()));
     for (name, setting, value) in lock.into_iter().chain(count) {
         if let Err(error) = admin.alter_share_group_configs(&config.group_id, &[(name, &value)]).await {
             // Without the right to alter configs the group's own value counts; a value out of bounds is a mistake.

@@ -3,8 +3,8 @@
 use crate::task::Report;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkRecord, SinkTask, SinkTaskContext, Tolerance};
 use kafka_share::{
-    AckType, Acknowledger, AcknowledgementMode, ErrorKind, KafkaShareConsumer, ShareAcknowledgements, ShareConsumerBuilder,
-    ShareRecord, ShareRecords, TransactionalProducer,
+    AckType, AcknowledgementMode, Acknowledger, ErrorKind, KafkaShareConsumer, ShareAcknowledgements,
+    ShareConsumerBuilder, ShareRecord, ShareRecords, TransactionalProducer,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,10 @@ pub struct WorkerShareSinkTask {
 
 impl std::fmt::Debug for WorkerShareSinkTask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WorkerShareSinkTask").field("connector", &self.config.name).field("task", &self.number).finish_non_exhaustive()
+        f.debug_struct("WorkerShareSinkTask")
+            .field("connector", &self.config.name)
+            .field("task", &self.number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -137,7 +140,7 @@ impl WorkerShareSinkTask {
             }
         }
         if failure.is_none() {
-            self.begin().await?;
+            self.begin()?;
             failure = self.put_all(&converted, &mut fates, stop).await.err();
         }
         if failure.is_none() {
@@ -167,7 +170,7 @@ impl WorkerShareSinkTask {
         }
     }
 
-    async fn begin(&self) -> Result<(), ConnectError> {
+    fn begin(&self) -> Result<(), ConnectError> {
         if let Some(producer) = &self.producer {
             producer.begin_transaction()?;
         }
@@ -182,7 +185,7 @@ impl WorkerShareSinkTask {
         stop: &watch::Receiver<bool>,
     ) -> Result<(), ConnectError> {
         let mut failure = None;
-        let mut parts = vec![0..records.len()];
+        let mut parts: Vec<std::ops::Range<usize>> = Vec::from([std::ops::Range { start: 0, end: records.len() }]);
         while let Some(part) = parts.pop() {
             if part.is_empty() {
                 continue;
@@ -193,7 +196,9 @@ impl WorkerShareSinkTask {
                     for (i, record) in rows {
                         let report = reports.iter().find(|r| r.is_about(record));
                         match report {
-                            Some(report) => self.bad_record(&mut fates[*i], &record.place(), &report.error, &mut failure),
+                            Some(report) => {
+                                self.bad_record(&mut fates[*i], &record.place(), &report.error, &mut failure)
+                            }
                             None => fates[*i] = Fate::Accept,
                         }
                     }
@@ -202,7 +207,9 @@ impl WorkerShareSinkTask {
                     tracing::warn!(connector = %self.config.name, task = self.number, %error, records = rows.len(), "records released");
                     rows.iter().for_each(|(i, _)| fates[*i] = Fate::Release);
                 }
-                Err(error) if rows.len() == 1 || self.producer.is_some() && self.config.tolerance == Tolerance::None => {
+                Err(error)
+                    if rows.len() == 1 || self.producer.is_some() && self.config.tolerance == Tolerance::None =>
+                {
                     for (i, record) in rows {
                         self.bad_record(&mut fates[*i], &record.place(), &error.to_string(), &mut failure);
                     }
@@ -263,9 +270,9 @@ impl WorkerShareSinkTask {
     }
 
     /// Acknowledges by fate. Undecided records are released.
-    async fn settle(&self, all: &[ShareRecord<'_>], fates: &[Fate], healthy: bool) -> Result<(), ConnectError> {
-        match &self.producer {
-            Some(producer) => self.settle_in_transaction(producer, all, fates, healthy).await?,
+    async fn settle(&mut self, all: &[ShareRecord<'_>], fates: &[Fate], healthy: bool) -> Result<(), ConnectError> {
+        match self.producer.clone() {
+            Some(producer) => self.settle_in_transaction(&producer, all, fates, healthy).await?,
             None => self.settle_each(all, fates, |_| true),
         }
         if !self.config.implicit || !healthy {
@@ -296,7 +303,7 @@ impl WorkerShareSinkTask {
 
     /// Output, ACCEPT and REJECT commit together; what is released goes the ordinary way afterwards.
     async fn settle_in_transaction(
-        &self,
+        &mut self,
         producer: &TransactionalProducer,
         all: &[ShareRecord<'_>],
         fates: &[Fate],
@@ -324,7 +331,7 @@ impl WorkerShareSinkTask {
     }
 
     async fn commit_transaction(
-        &self,
+        &mut self,
         producer: &TransactionalProducer,
         all: &[ShareRecord<'_>],
         fates: &[Fate],

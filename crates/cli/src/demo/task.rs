@@ -138,7 +138,7 @@ impl Life<'_> {
                 .header(PARTITION_HEADER, partition.as_bytes())
                 .header(OFFSET_HEADER, offset.as_bytes());
             // Whether each was written is known at the commit, which fails if one was not.
-            let _ = self.producer.send(out).await?;
+            drop(self.producer.send(out).await?);
         }
         if strike == Some(Strike::AfterProduce) {
             self.producer.flush().await?;
