@@ -2,6 +2,7 @@
 
 mod broker;
 mod cluster_args;
+mod conformance;
 mod connect;
 mod demo;
 mod exit;
@@ -23,6 +24,7 @@ const AFTER_HELP: &str = "Examples:
   kshare demo --chaos --seed 7                 the same, with members dropped and leaders moved
   kshare demo --bootstrap-server HOST:9092 --semantics at-least-once
   kshare broker --listen 127.0.0.1:9092        an embedded broker for development and tests
+  kshare conformance --bootstrap-server HOST:9092   judges a broker
 
 Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on.";
 
@@ -34,6 +36,8 @@ enum Command {
     Broker(broker::BrokerArgs),
     /// Runs sinks on share groups, from Kafka Connect's kind of files.
     Connect(connect::ConnectArgs),
+    /// Judges a broker by the rules of share groups and transactions.
+    Conformance(conformance::ConformanceArgs),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Broker(args) => broker::run(args).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,
+            Command::Conformance(args) => conformance::run(args).await,
         }
     });
     // Tasks that still say goodbye to a broker must not hold up the exit.
