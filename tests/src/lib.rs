@@ -1,7 +1,8 @@
-//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, raw connections, byte vectors.
+//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, raw connections, byte vectors, rules.
 
 pub mod java;
 pub mod kafka;
 pub mod raw;
+pub mod requirements;
 pub mod specs;
 pub mod vectors;

@@ -13,14 +13,16 @@ const SHOW_AFTER: Duration = Duration::from_secs(1);
 
 /// Options of `kshare conformance`.
 #[derive(Debug, Args)]
-#[command(after_help = "Each case speaks to the broker on the wire, with topics and groups of its own that it removes in the end.
+#[command(
+    after_help = "Each case speaks to the broker on the wire, with topics and groups of its own that it removes in the end.
 
 Examples:
   kshare conformance                                    the embedded broker
   kshare conformance --bootstrap-server HOST:9092 --report junit --out report.xml
   kshare conformance --bootstrap-server HOST:9092 --id SHARE-SESSION
 
-Exit code 1 if a case failed.")]
+Exit code 1 if a case failed."
+)]
 pub(crate) struct ConformanceArgs {
     /// Brokers to judge, as host:port[,host:port..]; an embedded broker by default
     #[arg(long, value_name = "HOST:PORT")]
@@ -87,7 +89,8 @@ fn choose(args: &ConformanceArgs) -> Result<Vec<Case>, Failure> {
     if let Some(unknown) = args.id.iter().find(|id| cases::matching(id).is_empty()) {
         return Err(Failure::usage(format_args!("--id {unknown}: no case has that id or name; --list shows them")));
     }
-    let by_id = |c: &Case| args.id.is_empty() || args.id.iter().any(|id| cases::matching(id).iter().any(|m| m.name == c.name));
+    let by_id =
+        |c: &Case| args.id.is_empty() || args.id.iter().any(|id| cases::matching(id).iter().any(|m| m.name == c.name));
     let by_kip = |c: &Case| args.kip.is_empty() || args.kip.contains(&c.kip);
     let chosen: Vec<Case> = cases::all().into_iter().filter(|c| by_id(c) && by_kip(c)).collect();
     if chosen.is_empty() {
@@ -117,9 +120,7 @@ fn write(args: &ConformanceArgs, report: &Report) -> Result<(), Failure> {
         Form::Junit => report.junit(),
     };
     match &args.out {
-        Some(path) => {
-            std::fs::write(path, text).map_err(|e| Failure::usage(format_args!("{}: {e}", path.display())))
-        }
+        Some(path) => std::fs::write(path, text).map_err(|e| Failure::usage(format_args!("{}: {e}", path.display()))),
         None => {
             print!("{text}");
             Ok(())

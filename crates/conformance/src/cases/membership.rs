@@ -1,12 +1,15 @@
 //! Joining, leaving, fencing: ShareGroupHeartbeat and ShareGroupDescribe.
 
 use super::SHARE;
+use crate::Need;
 use crate::case::list;
 use crate::expect::{Check, code, equal, ok, that};
 use crate::lab::{Lab, SOON};
 use kafka_share::net::CoordinatorKind;
-use kafka_share_messages::{ErrorCode, ShareGroupDescribeRequest, ShareGroupDescribeResponse};
+use kafka_share_messages::{ApiKey, ErrorCode, ShareGroupDescribeRequest, ShareGroupDescribeResponse};
 use std::time::{Duration, Instant};
+
+const DESCRIBE: &[Need] = &[Need::Api(ApiKey::SHARE_GROUP_DESCRIBE, 1), Need::Feature("share.version", 1)];
 
 list! {
     join_answers_epoch_and_interval(932, SHARE) "SHARE-MEMBER-01" "SHARE-MEMBER-02";
@@ -17,7 +20,7 @@ list! {
     unknown_group_is_refused(932, SHARE) "SHARE-MEMBER-07";
     epoch_ahead_is_fenced(932, SHARE) "SHARE-MEMBER-08";
     join_needs_a_subscription(932, SHARE) "SHARE-MEMBER-09";
-    describe_shows_the_members(932, SHARE) "SHARE-GROUP-01";
+    describe_shows_the_members(932, DESCRIBE) "SHARE-GROUP-01";
 }
 
 async fn join_answers_epoch_and_interval(lab: Lab) -> Check {

@@ -1,6 +1,5 @@
 //! Start offsets and lag of share-partitions, as the group coordinator tells and sets them.
 
-use super::SHARE;
 use crate::Need;
 use crate::case::list;
 use crate::expect::{Check, code, ok};
@@ -15,14 +14,21 @@ use kafka_share_messages::{
 };
 use kafka_share_wire::Str;
 
+const OFFSETS: &[Need] = &[Need::Api(ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS, 0), Need::Feature("share.version", 1)];
+const ALTER: &[Need] = &[
+    Need::Api(ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS, 0),
+    Need::Api(ApiKey::ALTER_SHARE_GROUP_OFFSETS, 0),
+    Need::Feature("share.version", 1),
+];
+const DELETE: &[Need] = &[Need::Api(ApiKey::DELETE_GROUPS, 2), Need::Feature("share.version", 1)];
 const LAG: &[Need] = &[Need::Api(ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS, 1), Need::Feature("share.version", 1)];
 
 list! {
-    start_offset_follows_the_oldest_open_record(932, SHARE) "SHARE-OFFSET-01";
+    start_offset_follows_the_oldest_open_record(932, OFFSETS) "SHARE-OFFSET-01";
     lag_counts_what_is_not_done(1226, LAG) "SHARE-OFFSET-02";
-    offsets_of_an_empty_group_can_be_set(932, SHARE) "SHARE-OFFSET-03";
-    offsets_of_a_group_with_members_cannot_be_set(932, SHARE) "SHARE-OFFSET-04";
-    group_with_members_cannot_be_deleted(932, SHARE) "SHARE-GROUP-02";
+    offsets_of_an_empty_group_can_be_set(932, ALTER) "SHARE-OFFSET-03";
+    offsets_of_a_group_with_members_cannot_be_set(932, ALTER) "SHARE-OFFSET-04";
+    group_with_members_cannot_be_deleted(932, DELETE) "SHARE-GROUP-02";
 }
 
 async fn start_offset_follows_the_oldest_open_record(lab: Lab) -> Check {

@@ -6,7 +6,7 @@ use kafka_share::net::CoordinatorKind;
 use kafka_share_messages::describe_share_group_offsets_request::{
     DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsRequestTopic,
 };
-use kafka_share_messages::{DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, ErrorCode};
+use kafka_share_messages::{ApiKey, DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, ErrorCode};
 use kafka_share_wire::Str;
 use std::time::{Duration, Instant};
 
@@ -38,8 +38,14 @@ impl Lab {
 
     /// Waits until `lag` records are not done and the start offset is not beyond `open`, the oldest of them.
     ///
-    /// Kafka writes a start offset that moved with the next change of state only, so it may stay behind.
+    /// Kafka writes a start offset that moved with the next change of state only, so it may stay behind. Where the
+    /// broker does not tell offsets, there is nothing to see.
     pub(crate) async fn lag_becomes(&self, group: &Str, topic: &Topic, open: i64, lag: i64) -> Check {
+        let versions = self.cluster().features(self.deadline()).await?;
+        if versions.range(ApiKey::DESCRIBE_SHARE_GROUP_OFFSETS).is_none() {
+            self.note("DescribeShareGroupOffsets is not offered: start offset and lag are not compared");
+            return Ok(());
+        }
         let what = format!("a start offset of {open} at most and lag {lag}");
         // Version 0 has no lag.
         self.offsets_become(group, topic, &what, |got| got.0 <= open && (got.1 == lag || got.1 == -1)).await

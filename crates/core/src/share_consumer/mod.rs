@@ -376,6 +376,12 @@ impl ShareConsumer {
         self.events.pop_front()
     }
 
+    /// Deliveries whose records are not all settled, for tests of memory.
+    #[must_use]
+    pub fn live_slots(&self) -> usize {
+        self.table.live_slots()
+    }
+
     /// Share-partitions that wait for something, for messages: assigned but without a leader.
     pub fn leaderless(&self) -> impl Iterator<Item = TopicIdPartition> + '_ {
         self.assignment.iter().copied().filter(|tp| !self.leaders.contains_key(tp))
