@@ -62,7 +62,10 @@ fn connection(stream: &[u8], step: usize) {
     for id in 1..=6 {
         let request = ApiVersionsRequest::default();
         let frame = frame::encode_request(&request, 0, id, &Str::from_static("fuzz")).expect("a valid request");
-        machine.handle_call(now, Call { correlation_id: id, frame, deadline: now + Duration::from_secs(1), answered: id != 3 });
+        machine.handle_call(
+            now,
+            Call { correlation_id: id, frame, deadline: now + Duration::from_secs(1), answered: id != 3 },
+        );
     }
     for piece in stream.chunks(step) {
         machine.buffer().extend_from_slice(piece);

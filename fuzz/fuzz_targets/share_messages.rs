@@ -74,7 +74,8 @@ fn hostile_ranges(u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     acquired.retain(|a| a.last_offset.saturating_sub(a.first_offset) < 1 << 12);
     let mut records = bytes::BytesMut::new();
     for _ in 0..u.int_in_range(0..=3)? {
-        let base_offset = if u.arbitrary()? { i64::from(u.arbitrary::<u8>()?) } else { i64::MAX - i64::from(u.arbitrary::<u8>()?) };
+        let base_offset =
+            if u.arbitrary()? { i64::from(u.arbitrary::<u8>()?) } else { i64::MAX - i64::from(u.arbitrary::<u8>()?) };
         let control = u.ratio(1, 8)?;
         let mut builder = BatchBuilder::new(BatchOptions { base_offset, control, ..BatchOptions::default() });
         for _ in 0..u.int_in_range(1..=8)? {

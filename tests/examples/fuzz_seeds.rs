@@ -105,7 +105,9 @@ fn record_batches() {
         for i in 0..5_i64 {
             let headers = [Header::new("k", Some(b"v")), Header::new("n", None)];
             let value = b"a value that repeats, repeats".as_slice();
-            builder.append(i, (i % 2 == 0).then_some(&b"key"[..]), (i != 3).then_some(value), headers).expect("a record");
+            builder
+                .append(i, (i % 2 == 0).then_some(&b"key"[..]), (i != 3).then_some(value), headers)
+                .expect("a record");
         }
         let bytes = builder.finish().expect("a batch");
         write("record_batches", &compression.to_string(), &bytes);

@@ -135,7 +135,8 @@ impl World {
         let partition = chunk.tp().partition;
         let offset = chunk.record(&entry).expect("decoded before").offset;
         if u.ratio(1, 4)? {
-            let before: Vec<i64> = chunk.entries().iter().map(|e| chunk.record(e).expect("decoded before").offset).collect();
+            let before: Vec<i64> =
+                chunk.entries().iter().map(|e| chunk.record(e).expect("decoded before").offset).collect();
             let spoken = before.iter().filter(|o| self.knows(partition, **o)).count();
             let count = self.machine.acknowledge_chunk(self.now, &chunk, kind);
             // All that nobody spoke of before are spoken of now, or the delivery is dead and none is.
@@ -186,7 +187,8 @@ impl World {
         for _ in 0..BURST {
             let Some(action) = self.machine.poll_action(self.now) else { return };
             if let Action::Fetch(_, _, request) = &action {
-                let acks = request.topics.iter().flat_map(|t| &t.partitions).any(|p| !p.acknowledgement_batches.is_empty());
+                let acks =
+                    request.topics.iter().flat_map(|t| &t.partitions).any(|p| !p.acknowledgement_batches.is_empty());
                 assert!(request.share_session_epoch != 0 || !acks, "acknowledgements at epoch 0");
                 for p in request.topics.iter().flat_map(|t| &t.partitions) {
                     let batches = &p.acknowledgement_batches;
@@ -212,7 +214,9 @@ impl World {
     fn answer_all_heartbeats(&mut self, partitions: &[i32]) {
         for action in std::mem::take(&mut self.pending) {
             match action {
-                Action::Heartbeat(token, _) => self.machine.handle_heartbeat(self.now, token, Ok(&heartbeat(partitions))),
+                Action::Heartbeat(token, _) => {
+                    self.machine.handle_heartbeat(self.now, token, Ok(&heartbeat(partitions)))
+                }
                 other => self.pending.push(other),
             }
         }
@@ -223,7 +227,11 @@ impl World {
             return Ok(());
         }
         let action = self.pending.swap_remove(u.choose_index(self.pending.len())?);
-        let lost = u.ratio(1, 10)?.then_some(RequestFailure { maybe_done: u.arbitrary()?, fatal: u.ratio(1, 8)?, text: "lost".into() });
+        let lost = u.ratio(1, 10)?.then_some(RequestFailure {
+            maybe_done: u.arbitrary()?,
+            fatal: u.ratio(1, 8)?,
+            text: "lost".into(),
+        });
         // Mostly success; else any code.
         let code = if u.ratio(1, 5)? { ErrorCode(u.int_in_range(-1..=135)?) } else { ErrorCode::NONE };
         match action {
@@ -233,7 +241,8 @@ impl World {
                 self.machine.handle_heartbeat(self.now, token, lost.map_or(Ok(&response), Err));
             }
             Action::Fetch(node, token, request) => {
-                let wants: Vec<i32> = request.topics.iter().flat_map(|t| &t.partitions).map(|p| p.partition_index).collect();
+                let wants: Vec<i32> =
+                    request.topics.iter().flat_map(|t| &t.partitions).map(|p| p.partition_index).collect();
                 let answer = match lost {
                     Some(lost) => Err(lost),
                     None => Ok(self.fetched(u, code, &wants)?),
@@ -288,7 +297,12 @@ impl World {
         for i in (0..count).filter(|i| *i == 0 || (first + i) % 7 != 3) {
             builder.append_at(i as i32, 0, None, Some(b"v"), []).expect("a record");
         }
-        let row = AcquiredRecords { first_offset: first, last_offset: first + count - 1, delivery_count: 1, ..Default::default() };
+        let row = AcquiredRecords {
+            first_offset: first,
+            last_offset: first + count - 1,
+            delivery_count: 1,
+            ..Default::default()
+        };
         let records = builder.finish().expect("a batch").freeze();
         share_fetch::decode(tp(partition), Some(records), &[row], 1 << 20)
     }
@@ -320,7 +334,8 @@ impl World {
             for action in std::mem::take(&mut self.pending) {
                 match action {
                     Action::Heartbeat(token, request) => {
-                        let answer = ShareGroupHeartbeatResponse { member_epoch: request.member_epoch, ..heartbeat(&[]) };
+                        let answer =
+                            ShareGroupHeartbeatResponse { member_epoch: request.member_epoch, ..heartbeat(&[]) };
                         self.machine.handle_heartbeat(self.now, token, Ok(&answer));
                     }
                     Action::Fetch(node, token, _) => {
@@ -328,7 +343,12 @@ impl World {
                         self.machine.handle_fetch(self.now, node, token, Err(lost));
                     }
                     Action::Acknowledge(node, token, request) => {
-                        self.machine.handle_acknowledge(self.now, node, token, Ok(acknowledged(&request, ErrorCode::NONE)));
+                        self.machine.handle_acknowledge(
+                            self.now,
+                            node,
+                            token,
+                            Ok(acknowledged(&request, ErrorCode::NONE)),
+                        );
                     }
                     Action::RefreshMetadata(_) => {}
                 }
