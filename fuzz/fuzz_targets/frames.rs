@@ -44,7 +44,7 @@ fn header(frame: Bytes) {
     let Ok((header, mut rest)) = frame::decode_request_header(frame.clone()) else { return };
     let body = rest.rest();
     assert!(body.len() <= frame.len());
-    let _ = kafka_share_messages::reencode_request(header.request_api_key, header.request_api_version, body);
+    let _ = kafka_share_messages::dispatch::reencode_request(header.request_api_key, header.request_api_version, body);
 }
 
 /// Feeds the stream to a client's connection as if a broker had sent it, after its answer to ApiVersions.

@@ -2,7 +2,8 @@
 #![no_main]
 
 use bytes::Bytes;
-use kafka_share_messages::{ApiInfo, frame, reencode_request, reencode_response};
+use kafka_share_messages::dispatch::{reencode_request, reencode_response};
+use kafka_share_messages::{ApiInfo, frame};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

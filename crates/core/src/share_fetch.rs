@@ -89,7 +89,9 @@ fn sanitize(acquired: &[AcquiredRecords]) -> Vec<AcquiredRange> {
     let mut ranges: Vec<AcquiredRange> = Vec::with_capacity(all.len());
     let mut count = 0;
     for a in all {
-        let first = ranges.last().map_or(a.first_offset, |r| a.first_offset.max(r.last + 1));
+        // Behind the largest offset there is none.
+        let Some(free) = ranges.last().map_or(Some(0), |r| r.last.checked_add(1)) else { break };
+        let first = a.first_offset.max(free);
         let last = a.last_offset.min(first.saturating_add(MAX_ACQUIRED - count - 1));
         if last < first {
             continue;

@@ -96,3 +96,12 @@ fn hostile_ranges_stay_bounded() {
     let delivery = decode(tp(), None, &ranges, LIMIT);
     assert!(delivery.gaps.len() <= 1 << 20);
 }
+
+#[test]
+fn ranges_behind_the_largest_offset_are_dropped() {
+    let ranges = acquired(&[(i64::MAX - 1, i64::MAX), (i64::MAX, i64::MAX), (i64::MAX - 1, i64::MAX - 1)]);
+    let delivery = decode(tp(), None, &ranges, LIMIT);
+    let bounds: Vec<(i64, i64)> = delivery.ranges.iter().map(|r| (r.first, r.last)).collect();
+    assert_eq!(bounds, [(i64::MAX - 1, i64::MAX)]);
+    assert_eq!(delivery.gaps.len(), 2);
+}

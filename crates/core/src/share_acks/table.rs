@@ -282,10 +282,14 @@ impl AckTable {
         }
     }
 
-    /// Puts acknowledgements that were taken back to pending, because the request was not sent.
+    /// Puts acknowledgements that were taken back to pending, because the request was not sent. Where the lock was lost
+    /// meanwhile they can never be sent, and end as lost.
     pub fn put_back(&mut self, taken: &Taken, now: Instant) {
+        if self.slot(taken.slot).is_some_and(|s| s.stale) {
+            return self.finish(taken, Outcome::LockLost, None);
+        }
         let mut moved = 0;
-        if let Some(slot) = self.slot_mut(taken.slot).filter(|s| !s.stale) {
+        if let Some(slot) = self.slot_mut(taken.slot) {
             for batch in &taken.batches {
                 for offset in batch.first..=batch.last {
                     let Some(index) = slot.index_of(offset) else { continue };

@@ -136,3 +136,17 @@ fn slots_are_freed_once_all_is_said() {
     }
     assert_eq!(table.live_slots(), 0);
 }
+
+#[test]
+fn acknowledgements_given_back_after_the_lock_was_lost_end_as_lost() {
+    let mut table = AckTable::new();
+    let slot = open(&mut table, &[(0, 2)]);
+    ack(&mut table, 1, AckType::Reject).unwrap();
+    let taken = table.take_for_transaction();
+    table.unreference(slot);
+    table.lose(NODE, None);
+    assert_eq!(outcomes(&mut table), []);
+    table.put_back(&taken[0], Instant::now());
+    assert_eq!(outcomes(&mut table), [(1, 1, Outcome::LockLost)]);
+    assert_eq!((table.live_slots(), table.pending()), (0, 0));
+}

@@ -146,8 +146,12 @@ impl ShareConsumer {
         }
     }
 
-    /// Replaces the subscription. An empty one leaves the group and frees the records for others.
+    /// Replaces the subscription. An empty one leaves the group and frees the records for others. Once closing has
+    /// begun it changes nothing: the group would be joined again and the close never end.
     pub fn subscribe(&mut self, now: Instant, topics: Vec<Str>) {
+        if self.closing {
+            return;
+        }
         self.subscription.clone_from(&topics);
         if topics.is_empty() {
             self.assignment.clear();

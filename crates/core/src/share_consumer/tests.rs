@@ -530,3 +530,20 @@ fn expired_locks_are_let_go() {
     rig.machine.handle_timeout(rig.now);
     assert_eq!(rig.machine.table.live_slots(), 0);
 }
+
+#[test]
+fn subscribing_after_close_does_not_join_again() {
+    let mut rig = Rig::new(false, &[1]);
+    rig.machine.close(rig.now);
+    rig.machine.subscribe(rig.now, vec!["t".into()]);
+    while let Some(action) = rig.machine.poll_action(rig.now) {
+        match action {
+            Action::Heartbeat(token, request) => {
+                assert_eq!(request.member_epoch, -1, "the group is joined again");
+                rig.machine.handle_heartbeat(rig.now, token, Ok(&heartbeat(&[])));
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert!(rig.machine.is_closed());
+}
