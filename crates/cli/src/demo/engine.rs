@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use kafka_share::admin::NewTopic;
 use kafka_share::net::Cluster;
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer};
-use kafka_share_broker::EmbeddedBroker;
+use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,12 +30,17 @@ impl Engine {
         let (embedded, config) = if args.is_given() {
             (None, args.client_config()?)
         } else {
-            let broker = EmbeddedBroker::builder().nodes(usize::from(nodes)).seed(seed).start().await;
+            let mut bounds = GroupBounds::default();
+            if chaos {
+                // As an administrator may allow it; a pause past the lock would take half a minute otherwise.
+                bounds.record_lock_ms.0 = 1_000;
+                bounds.delivery_count_limit.1 = 25;
+            }
+            let broker = EmbeddedBroker::builder().nodes(usize::from(nodes)).seed(seed).group_bounds(bounds).start().await;
             let broker = broker.map_err(|e| Failure::new(format_args!("the embedded broker does not start: {e}")))?;
             let config = ClientConfig::new(&broker.bootstrap_servers()).client_id("kshare-demo");
             (Some(Arc::new(broker)), config)
         };
-        let _ = chaos;
         let cluster = Cluster::new(config)?;
         let admin = Admin::on(Arc::clone(&cluster));
         Ok(Engine { embedded, cluster, admin })

@@ -90,5 +90,14 @@ pub(super) async fn all_there(engine: &Engine, plan: &Plan, progress: &Progress)
         }
         Ok::<usize, Failure>(seen.len())
     };
-    matches!(sources.await, Ok(n) if n >= progress.total())
+    match sources.await {
+        Ok(found) => {
+            tracing::info!(found, total = progress.total(), known = progress.committed(), "looked into the output");
+            found >= progress.total()
+        }
+        Err(failure) => {
+            tracing::info!(?failure, "the output cannot be read at the moment");
+            false
+        }
+    }
 }
