@@ -36,7 +36,8 @@ impl Engine {
                 bounds.record_lock_ms.0 = 1_000;
                 bounds.delivery_count_limit.1 = 25;
             }
-            let broker = EmbeddedBroker::builder().nodes(usize::from(nodes)).seed(seed).group_bounds(bounds).start().await;
+            let broker =
+                EmbeddedBroker::builder().nodes(usize::from(nodes)).seed(seed).group_bounds(bounds).start().await;
             let broker = broker.map_err(|e| Failure::new(format_args!("the embedded broker does not start: {e}")))?;
             let config = ClientConfig::new(&broker.bootstrap_servers()).client_id("kshare-demo");
             (Some(Arc::new(broker)), config)

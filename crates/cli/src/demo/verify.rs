@@ -65,7 +65,10 @@ pub(super) struct IdleCheck {
 
 impl IdleCheck {
     pub(super) fn new(lock: Duration) -> Self {
-        IdleCheck { patience: (lock * 2).clamp(Duration::from_secs(3), Duration::from_secs(60)), last: Instant::now() }
+        IdleCheck {
+            patience: (lock + Duration::from_secs(1)).clamp(Duration::from_secs(3), Duration::from_secs(60)),
+            last: Instant::now(),
+        }
     }
 
     pub(super) fn is_due(&mut self, progress: &Progress) -> bool {

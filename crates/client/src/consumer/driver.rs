@@ -31,6 +31,7 @@ struct StopGuard(Arc<Shared>);
 
 impl Drop for StopGuard {
     fn drop(&mut self) {
+        self.0.cluster.drop_sessions(self.0.owner);
         self.0.stopped.store(true, Ordering::Release);
         self.0.wake_app();
     }
@@ -121,7 +122,7 @@ impl Driver {
 
     /// The connection for a node's session; its end is watched, because the session ends with it.
     fn session_connection(&mut self, node: i32) -> Result<Connection> {
-        let connection = self.shared.cluster.connection(node, Purpose::Fetch)?;
+        let connection = self.shared.cluster.connection(node, Purpose::Session(self.shared.owner))?;
         if self.connections.get(&node).is_none_or(|old| !old.same_as(&connection)) {
             self.connections.insert(node, connection.clone());
             let watched = connection.clone();

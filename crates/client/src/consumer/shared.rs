@@ -5,7 +5,7 @@ use super::builder::AcknowledgementMode;
 use super::deadline_in;
 use super::records::{RecordId, ShareRecords};
 use crate::acknowledgements::ShareGroupMetadata;
-use crate::net::Cluster;
+use crate::net::{Cluster, SessionOwner};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::share_acks::{AckError, AckOutcome, AckType, Outcome};
@@ -24,6 +24,8 @@ const MAX_ERRORS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) cluster: Arc<Cluster>,
+    /// Whose session connections these are.
+    pub(super) owner: SessionOwner,
     pub(super) mode: AcknowledgementMode,
     pub(super) decompress_limit: usize,
     machine: Mutex<ShareConsumer>,
@@ -55,6 +57,7 @@ impl Shared {
         decompress_limit: usize,
     ) -> Self {
         Shared {
+            owner: cluster.new_session_owner(),
             cluster,
             mode,
             decompress_limit,

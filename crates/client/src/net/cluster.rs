@@ -11,19 +11,27 @@ use kafka_share_messages::metadata_request::MetadataRequestTopic;
 use kafka_share_messages::{ApiKey, ErrorCode, MetadataRequest, Request};
 use kafka_share_wire::{Str, Uuid};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a connection is for. A ShareFetch waits at the broker and answers come in order, so fetches have their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Share sessions and partition reads.
+    /// Partition reads.
     Fetch,
+    /// The share sessions of one consumer: its fetches wait at the broker, and its sessions end with the connection, so
+    /// no other client may share it.
+    Session(SessionOwner),
     /// Produce.
     Produce,
     /// Groups, transactions, metadata, administration.
     Coordination,
 }
+
+/// Names the consumer that a session connection belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionOwner(u64);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
@@ -39,6 +47,7 @@ pub struct Cluster {
     /// One metadata request at a time; what it brings serves all who waited.
     refresh: tokio::sync::Semaphore,
     pub(super) coordinators: Mutex<HashMap<(i8, String), i32>>,
+    next_owner: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -72,7 +81,19 @@ impl Cluster {
             state: Mutex::new(state),
             refresh: tokio::sync::Semaphore::new(1),
             coordinators: Mutex::new(HashMap::new()),
+            next_owner: AtomicU64::new(1),
         }))
+    }
+
+    /// A name for a consumer's own connections.
+    #[must_use]
+    pub fn new_session_owner(&self) -> SessionOwner {
+        SessionOwner(self.next_owner.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Forgets a consumer's connections; they close once nobody uses them.
+    pub fn drop_sessions(&self, owner: SessionOwner) {
+        self.state().slots.retain(|(_, purpose), _| *purpose != Purpose::Session(owner));
     }
 
     /// The settings.

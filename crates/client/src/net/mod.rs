@@ -5,6 +5,6 @@ mod connection;
 mod coordinator;
 mod slot;
 
-pub use cluster::{Cluster, Purpose};
+pub use cluster::{Cluster, Purpose, SessionOwner};
 pub use connection::{Connection, Submitted};
 pub use coordinator::CoordinatorKind;
