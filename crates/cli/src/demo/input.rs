@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_sample_is_what_its_readme_says() {
         let lines = read(None).unwrap();
-        assert_eq!(lines.len(), 8759);
+        assert_eq!(lines.len(), 8760);
         let unique: std::collections::BTreeSet<_> = lines.iter().collect();
         assert_eq!(unique.len(), lines.len());
     }
