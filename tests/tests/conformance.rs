@@ -5,9 +5,6 @@ use kafka_share_broker::EmbeddedBroker;
 use kafka_share_conformance::{Report, Runner, Verdict, cases};
 use kafka_share_tests::kafka::RealKafka;
 
-/// What the embedded broker does not do right yet.
-const KNOWN: &[&str] = &["unknown_acquire_mode_is_refused"];
-
 async fn judge(servers: &str) -> Report {
     let runner = Runner::new(ClientConfig::new(servers)).cluster_name(servers);
     runner.run(&cases::all(), |_| {}).await.expect("the cluster can be reached")
@@ -41,7 +38,7 @@ async fn embedded_broker_passes_every_case() {
         .expect("the embedded broker starts");
     let report = judge(&broker.bootstrap_servers()).await;
     let failed = report.results.iter().filter(|r| matches!(r.verdict, Verdict::Failed(_)));
-    let unexpected: Vec<&str> = failed.map(|r| r.case.name).filter(|name| !KNOWN.contains(name)).collect();
+    let unexpected: Vec<&str> = failed.map(|r| r.case.name).collect();
     assert!(unexpected.is_empty(), "{unexpected:?}\n{}", report.text());
     assert_eq!(report.not_supported(), 0, "\n{}", report.text());
 }

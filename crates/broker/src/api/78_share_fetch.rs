@@ -46,6 +46,11 @@ fn check(request: &ShareFetchRequest) -> Result<(Str, Str), Refusal> {
     if request.share_session_epoch == OPEN && has_acks(request) {
         return invalid("The initial fetch request must not contain acknowledgements.");
     }
+    if !(0..=1).contains(&request.share_acquire_mode) {
+        // Kafka 4.2 to 4.4 trip over the value rather than refuse it, and answer so.
+        let why = format!("Unknown share acquire mode {}.", request.share_acquire_mode);
+        return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, why));
+    }
     let quiet =
         request.max_bytes == 0 && request.min_bytes == 0 && request.max_records == 0 && request.max_wait_ms == 0;
     if request.is_renew_ack && !quiet {

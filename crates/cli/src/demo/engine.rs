@@ -10,8 +10,8 @@ use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Lock under chaos, so that a pause past it is short.
-const CHAOS_LOCK: Duration = Duration::from_secs(2);
+/// Locks under chaos, the first that the broker allows: a pause past it should be short.
+const CHAOS_LOCKS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(15)];
 
 pub(super) struct Engine {
     embedded: Option<Arc<EmbeddedBroker>>,
@@ -88,18 +88,26 @@ impl Engine {
         group.map_err(|e| Failure::new(format_args!("the share group cannot be set up: {e}")))?;
         let mut lock = Duration::from_secs(30);
         if plan.chaos {
-            // Brokers bound these; where a bound is tighter, the pause past the lock is longer, and that is all.
-            let ms = CHAOS_LOCK.as_millis().to_string();
-            for (name, value) in [("share.record.lock.duration.ms", ms.as_str()), ("share.delivery.count.limit", "10")]
-            {
-                match self.admin.alter_share_group_configs(&plan.group, &[(name, value)]).await {
-                    Ok(()) if name == "share.record.lock.duration.ms" => lock = CHAOS_LOCK,
-                    Ok(()) => {}
-                    Err(error) => tracing::warn!(name, value, %error, "the broker does not allow this"),
+            // Every strike costs a delivery; at the limit the broker archives the record, and it would count as missing.
+            let limit = if self.embedded.is_some() { "25" } else { "10" };
+            self.try_group_config(plan, "share.delivery.count.limit", limit).await;
+            // Brokers bound the lock, at 15 s by default; the pause past it gets longer with it, and that is all.
+            for wanted in CHAOS_LOCKS {
+                if self.try_group_config(plan, "share.record.lock.duration.ms", &wanted.as_millis().to_string()).await {
+                    lock = wanted;
+                    break;
                 }
             }
         }
         Ok(Setup { lock })
+    }
+
+    async fn try_group_config(&self, plan: &Plan, name: &str, value: &str) -> bool {
+        let result = self.admin.alter_share_group_configs(&plan.group, &[(name, value)]).await;
+        if let Err(error) = &result {
+            tracing::warn!(name, value, %error, "the broker does not allow this");
+        }
+        result.is_ok()
     }
 
     /// Removes what the run left on a cluster that goes on.
