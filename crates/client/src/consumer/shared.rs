@@ -193,14 +193,19 @@ impl Shared {
         if let Err(error) = self.check_open() {
             return Some(Err(error));
         }
-        let (chunks, names) = self.with(|m, now| {
+        let (chunks, names, news) = self.with(|m, now| {
+            let before = (m.is_waiting(), m.has_records());
             let chunks = m.take_records(now);
+            let news = before != (m.is_waiting(), m.has_records());
             let names: Vec<_> =
                 chunks.iter().map(|c| m.topic_name(c.tp().topic_id).cloned().unwrap_or_default()).collect();
-            (chunks, names)
+            (chunks, names, news)
         });
         if chunks.is_empty() {
-            self.wake_driver();
+            // Only where it has something to plan now: it rings back, and the two would keep each other awake.
+            if news {
+                self.wake_driver();
+            }
             return None;
         }
         Some(Ok(ShareRecords::new(Arc::clone(self), chunks, names)))

@@ -230,6 +230,12 @@ impl ShareConsumer {
         chunks
     }
 
+    /// Whether the application waits for records.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.wanted
+    }
+
     /// The application no longer waits for records.
     pub fn stop_waiting(&mut self) {
         self.wanted = false;

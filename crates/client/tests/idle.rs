@@ -1,0 +1,32 @@
+//! R20: a poll that waits costs nothing. Alone in its process, because it looks at the process's CPU time.
+
+#![cfg(target_os = "linux")]
+
+use kafka_share::{Admin, ClientConfig, KafkaShareConsumer};
+use kafka_share_broker::EmbeddedBroker;
+use std::time::{Duration, Instant};
+
+/// CPU time of this process in clock ticks (100 a second on Linux).
+fn cpu_ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("stat");
+    let after_name = stat.rsplit_once(')').expect("name").1;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r020_an_idle_poll_burns_no_cpu() {
+    let broker = EmbeddedBroker::builder().topic("quiet", 2).start().await.expect("broker");
+    let servers = broker.bootstrap_servers();
+    Admin::new(ClientConfig::new(&servers)).expect("admin").list_topics().await.expect("topics");
+    let consumer = KafkaShareConsumer::builder(&servers, "idle").build().expect("consumer");
+    consumer.subscribe(["quiet"]).expect("subscribe");
+    // Joining and the first fetches are behind us after this poll.
+    assert!(consumer.poll(Duration::from_secs(2)).await.expect("poll").is_empty());
+    let (ticks, started) = (cpu_ticks(), Instant::now());
+    assert!(consumer.poll(Duration::from_secs(3)).await.expect("poll").is_empty());
+    let used = Duration::from_millis(10 * (cpu_ticks() - ticks));
+    // Two tasks that keep each other awake would use the whole time, or twice that.
+    assert!(used < started.elapsed() / 4, "{used:?} of CPU in {:?} of waiting", started.elapsed());
+    consumer.close(Duration::from_secs(5)).await.expect("close");
+}
