@@ -121,3 +121,13 @@ fn connector_files_that_cannot_be_used() {
     one_line(&fails(&["connect", &worker, &class], 2, &["magic"]));
     one_line(&fails(&["connect", &worker, &no_file], 1, &["file is missing"]));
 }
+
+#[test]
+fn an_unwritable_report_is_named() {
+    let id = "SHARE-SESSION-01";
+    one_line(&fails(
+        &["conformance", "--id", id, "--report", "json", "--out", "/nonexistent/report"],
+        2,
+        &["/nonexistent/report"],
+    ));
+}
