@@ -3,12 +3,14 @@
 use crate::cluster_args::read_properties;
 use crate::exit::Failure;
 use clap::Args;
-use kafka_share_connect::{ConnectorConfig, TaskState, Worker, WorkerConfig, sinks};
+use kafka_share_connect::{ConnectError, ConnectorConfig, TaskState, TaskStatus, Worker, WorkerConfig, sinks};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long the tasks may take to end.
 const STOP: Duration = Duration::from_secs(30);
+/// How long joining the group may take before it counts as idle.
+const START: Duration = Duration::from_secs(30);
 
 /// Options of `kshare connect`.
 #[derive(Debug, Args)]
@@ -51,9 +53,7 @@ pub(crate) async fn run(args: ConnectArgs) -> Result<(), Failure> {
     let mut workers = Vec::new();
     for (config, connector) in configs {
         let name = config.name.clone();
-        let worker = Worker::start(config, connector)
-            .await
-            .map_err(|e| Failure::new(format_args!("connector {name:?}: {e}")))?;
+        let worker = Worker::start(config, connector).await.map_err(|e| refused(&name, &e))?;
         println!("connector {name:?} runs with {} tasks; Ctrl-C ends it", worker.status().len());
         workers.push((name, worker));
     }
@@ -78,6 +78,15 @@ pub(crate) async fn run(args: ConnectArgs) -> Result<(), Failure> {
     failed.map_or(Ok(()), |text| Err(Failure::new(text)))
 }
 
+fn refused(name: &str, error: &ConnectError) -> Failure {
+    let text = format!("connector {name:?}: {error}");
+    match error {
+        ConnectError::Config(_) => Failure::usage(text),
+        ConnectError::Kafka(kafka) if kafka.kind() == kafka_share::ErrorKind::Config => Failure::usage(text),
+        _ => Failure::new(text),
+    }
+}
+
 /// Returns at Ctrl-C, when all tasks have failed, or when nothing was read for `idle`.
 async fn watch(workers: &[(String, Worker)], idle: Option<Duration>) {
     let mut tick = tokio::time::interval(Duration::from_millis(200));
@@ -94,9 +103,12 @@ async fn watch(workers: &[(String, Worker)], idle: Option<Duration>) {
             return;
         }
         let read = status.iter().map(|t| t.read).sum();
-        if read != seen.0 {
+        if read != seen.0 || status.iter().any(TaskStatus::is_busy) {
             seen = (read, Instant::now());
         }
+        // A group that is still being joined is not idle.
+        let starting = status.iter().any(|t| t.state == TaskState::Running && !t.fetching);
+        let idle = idle.map(|limit| if starting { limit.max(START) } else { limit });
         if idle.is_some_and(|limit| seen.1.elapsed() >= limit) {
             return;
         }

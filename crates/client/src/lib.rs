@@ -13,7 +13,8 @@ pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, T
 pub use admin::Admin;
 pub use config::ClientConfig;
 pub use consumer::{
-    AcknowledgementMode, Acknowledger, AcquireMode, KafkaShareConsumer, ShareConsumerBuilder, ShareRecord, ShareRecords,
+    AcknowledgementMode, Acknowledger, AcquireMode, KafkaShareConsumer, RecordId, ShareConsumerBuilder, ShareRecord,
+    ShareRecords,
 };
 pub use error::{Error, ErrorKind, Result, Severity};
 pub use kafka_share_core::share_acks::{AckOutcome, Outcome};

@@ -1,5 +1,6 @@
 //! Errors of sinks: whether the same records may work later decides between RELEASE and REJECT.
 
+use kafka_share::{ErrorCode, ErrorKind};
 use std::time::Duration;
 
 /// What a sink, a converter or the driver reports.
@@ -49,5 +50,43 @@ impl ConnectError {
             ConnectError::Kafka(error) => error.is_retriable(),
             _ => false,
         }
+    }
+
+    /// What a failed put says about the records.
+    pub(crate) fn blame(&self) -> Blame {
+        match self {
+            ConnectError::Retriable { .. } => Blame::Passing,
+            ConnectError::Fatal(_) => Blame::Record,
+            ConnectError::Config(_) => Blame::Task,
+            ConnectError::Kafka(error) => blame_of(error),
+        }
+    }
+}
+
+/// Whose fault an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// Nobody's: the same records may work later.
+    Passing,
+    /// Of a record, which never works.
+    Record,
+    /// The task cannot go on; the records are as good as before.
+    Task,
+}
+
+fn blame_of(error: &kafka_share::Error) -> Blame {
+    const RECORD: [ErrorCode; 4] = [
+        ErrorCode::MESSAGE_TOO_LARGE,
+        ErrorCode::RECORD_LIST_TOO_LARGE,
+        ErrorCode::INVALID_RECORD,
+        ErrorCode::INVALID_TIMESTAMP,
+    ];
+    let of_record = error.code().is_some_and(|code| RECORD.contains(&code));
+    match error.kind() {
+        _ if of_record => Blame::Record,
+        ErrorKind::InvalidInput => Blame::Record,
+        ErrorKind::OutcomeUnknown => Blame::Task,
+        _ if error.is_retriable() || error.is_abortable() => Blame::Passing,
+        _ => Blame::Task,
     }
 }

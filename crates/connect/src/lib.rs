@@ -9,6 +9,7 @@ pub mod config;
 pub mod converter;
 pub mod error;
 pub mod record;
+mod renewal;
 pub mod sinks;
 pub mod task;
 pub mod worker;

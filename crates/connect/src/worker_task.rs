@@ -1,5 +1,7 @@
 //! `WorkerShareSinkTask`: drives one [`SinkTask`] from a share group.
 
+use crate::error::Blame;
+use crate::renewal::Renewal;
 use crate::task::Report;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkRecord, SinkTask, SinkTaskContext, Tolerance};
 use kafka_share::{
@@ -7,7 +9,7 @@ use kafka_share::{
     ShareConsumerBuilder, ShareRecord, ShareRecords, TransactionalProducer,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -15,6 +17,8 @@ use tokio::sync::watch;
 const POLL: Duration = Duration::from_millis(500);
 /// First pause between tries of a put.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
+/// Longest pause after a batch with records that were released: far below any lock.
+const RELEASE_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Time for the end of a task: last acknowledgements, sessions, group.
 const CLOSE: Duration = Duration::from_secs(10);
 const COMMIT: Duration = Duration::from_secs(60);
@@ -30,6 +34,8 @@ pub struct TaskCounters {
     pub released: AtomicU64,
     /// Records rejected.
     pub rejected: AtomicU64,
+    /// A broker has answered a fetch: the task is a member and has its partitions.
+    pub fetching: AtomicBool,
 }
 
 /// One task: a consumer, a sink, and, exactly-once, a transactional producer.
@@ -59,6 +65,8 @@ enum Fate {
     Accept,
     Release,
     Reject,
+    /// A transaction has acknowledged it.
+    Done,
 }
 
 impl WorkerShareSinkTask {
@@ -113,41 +121,56 @@ impl WorkerShareSinkTask {
     }
 
     async fn run_inner(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), ConnectError> {
+        let mut pause = RETRY_PAUSE;
         while !*stop.borrow() {
             let records = match self.consumer.poll(POLL).await {
                 Ok(records) => records,
                 Err(error) if error.is_retriable() || error.kind() == ErrorKind::Wakeup => continue,
                 Err(error) => return Err(error.into()),
             };
-            if !records.is_empty() {
-                self.counters.read.fetch_add(records.len() as u64, Ordering::Relaxed);
-                self.batch(&records, stop).await?;
+            if self.consumer.acquisition_lock_timeout().is_some() {
+                self.counters.fetching.store(true, Ordering::Relaxed);
+            }
+            if records.is_empty() {
+                continue;
+            }
+            self.counters.read.fetch_add(records.len() as u64, Ordering::Relaxed);
+            if self.batch(&records, stop).await? {
+                // Each release costs a delivery, and the limit of these is low: what is down gets time to come back.
+                let _ = tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await;
+                pause = (pause * 2).min(RELEASE_PAUSE_MAX);
+            } else {
+                pause = RETRY_PAUSE;
             }
         }
         Ok(())
     }
 
-    /// One poll's records: converted, put, acknowledged.
-    async fn batch(&mut self, records: &ShareRecords, stop: &watch::Receiver<bool>) -> Result<(), ConnectError> {
-        let all: Vec<ShareRecord<'_>> = records.iter().collect();
-        let mut fates = vec![Fate::Undecided; all.len()];
-        let mut converted: Vec<(usize, SinkRecord)> = Vec::with_capacity(all.len());
-        let mut failure = None;
-        for (i, record) in all.iter().enumerate() {
-            match self.convert(record) {
+    /// One poll's records: converted, put, acknowledged. Answers whether some were released.
+    async fn batch(&mut self, records: &ShareRecords, stop: &watch::Receiver<bool>) -> Result<bool, ConnectError> {
+        let mut batch = Batch::new(records, self.consumer.acquisition_lock_timeout());
+        let converted = self.convert_all(&mut batch);
+        if batch.failure.is_none() {
+            self.put_all(&converted, &mut batch, stop).await;
+        }
+        if self.producer.is_none() && batch.fates.contains(&Fate::Accept) {
+            self.flush(&mut batch).await;
+        }
+        let settled = self.settle(&batch).await;
+        let released = batch.fates.contains(&Fate::Release);
+        batch.failure.map_or(settled.map(|()| released), Err)
+    }
+
+    fn convert_all(&self, batch: &mut Batch<'_>) -> Vec<(usize, SinkRecord)> {
+        let mut converted = Vec::with_capacity(batch.all.len());
+        for i in 0..batch.all.len() {
+            let record = batch.all[i];
+            match self.convert(&record) {
                 Ok(record) => converted.push((i, record)),
-                Err(error) => self.bad_record(&mut fates[i], &place(record), &error.to_string(), &mut failure),
+                Err(error) => self.bad_record(batch, i, &error.to_string()),
             }
         }
-        if failure.is_none() {
-            self.begin()?;
-            failure = self.put_all(&converted, &mut fates, stop).await.err();
-        }
-        if failure.is_none() {
-            failure = self.flush(&mut fates).await.err();
-        }
-        self.settle(&all, &fates, failure.is_none()).await?;
-        failure.map_or(Ok(()), Err)
+        converted
     }
 
     fn convert(&self, record: &ShareRecord<'_>) -> Result<SinkRecord, ConnectError> {
@@ -156,191 +179,190 @@ impl WorkerShareSinkTask {
         Ok(SinkRecord::new(record, key, value))
     }
 
-    fn bad_record(&self, fate: &mut Fate, place: &str, error: &str, failure: &mut Option<ConnectError>) {
+    fn bad_record(&self, batch: &mut Batch<'_>, i: usize, error: &str) {
+        let place = place(&batch.all[i]);
         match self.config.tolerance {
             Tolerance::All => {
                 tracing::warn!(connector = %self.config.name, task = self.number, record = place, error, "record rejected");
-                *fate = Fate::Reject;
+                batch.fates[i] = Fate::Reject;
             }
             Tolerance::None => {
-                *fate = Fate::Release;
+                batch.fates[i] = Fate::Release;
                 let text = format!("{place}: {error} (errors.tolerance=all would reject the record and go on)");
-                failure.get_or_insert(ConnectError::Fatal(text));
+                batch.failure.get_or_insert(ConnectError::Fatal(text));
             }
         }
-    }
-
-    fn begin(&self) -> Result<(), ConnectError> {
-        if let Some(producer) = &self.producer {
-            producer.begin_transaction()?;
-        }
-        Ok(())
     }
 
     /// Puts all records; a batch that fails for good is split, so that one bad record does not take its neighbours.
-    async fn put_all(
-        &mut self,
-        records: &[(usize, SinkRecord)],
-        fates: &mut [Fate],
-        stop: &watch::Receiver<bool>,
-    ) -> Result<(), ConnectError> {
-        let mut failure = None;
+    async fn put_all(&mut self, records: &[(usize, SinkRecord)], batch: &mut Batch<'_>, stop: &watch::Receiver<bool>) {
         let mut parts: Vec<std::ops::Range<usize>> = Vec::from([std::ops::Range { start: 0, end: records.len() }]);
         while let Some(part) = parts.pop() {
-            if part.is_empty() {
+            let rows = &records[part.clone()];
+            if rows.is_empty() {
                 continue;
             }
-            let rows = &records[part.clone()];
-            match self.put_with_retries(rows, stop).await {
+            match self.put_with_retries(rows, batch, stop).await {
                 Ok(reports) => {
-                    for (i, record) in rows {
-                        let report = reports.iter().find(|r| r.is_about(record));
-                        match report {
-                            Some(report) => {
-                                self.bad_record(&mut fates[*i], &record.place(), &report.error, &mut failure)
-                            }
-                            None => fates[*i] = Fate::Accept,
-                        }
+                    self.judge(rows, &reports, batch);
+                    if let Some(producer) = self.producer.clone() {
+                        self.end_transaction(&producer, rows, batch).await;
                     }
                 }
-                Err(error) if error.is_retriable() => {
-                    tracing::warn!(connector = %self.config.name, task = self.number, %error, records = rows.len(), "records released");
-                    rows.iter().for_each(|(i, _)| fates[*i] = Fate::Release);
-                }
-                Err(error)
-                    if rows.len() == 1 || self.producer.is_some() && self.config.tolerance == Tolerance::None =>
-                {
-                    for (i, record) in rows {
-                        self.bad_record(&mut fates[*i], &record.place(), &error.to_string(), &mut failure);
+                Err(error) => match error.blame() {
+                    Blame::Passing => self.release(rows, &error, batch),
+                    Blame::Record if rows.len() == 1 => self.bad_record(batch, rows[0].0, &error.to_string()),
+                    Blame::Record => {
+                        let middle = part.start + part.len() / 2;
+                        parts.push(middle..part.end);
+                        parts.push(part.start..middle);
                     }
-                }
-                Err(_) => {
-                    let middle = part.start + part.len() / 2;
-                    parts.push(middle..part.end);
-                    parts.push(part.start..middle);
-                }
+                    Blame::Task => batch.fail(rows, error),
+                },
             }
-            if failure.is_some() {
+            if batch.failure.is_some() {
                 break;
             }
         }
-        failure.map_or(Ok(()), Err)
     }
 
-    /// Puts records, the same again after retriable errors, for as long as `errors.retry.timeout` allows. Their locks
-    /// are renewed meanwhile where the broker can.
+    fn judge(&self, rows: &[(usize, SinkRecord)], reports: &[Report], batch: &mut Batch<'_>) {
+        for (i, record) in rows {
+            match reports.iter().find(|r| r.is_about(record)) {
+                Some(report) => self.bad_record(batch, *i, &report.error),
+                None => batch.fates[*i] = Fate::Accept,
+            }
+        }
+    }
+
+    fn release(&self, rows: &[(usize, SinkRecord)], error: &dyn std::fmt::Display, batch: &mut Batch<'_>) {
+        tracing::warn!(connector = %self.config.name, task = self.number, %error, records = rows.len(), "records released");
+        rows.iter().for_each(|(i, _)| batch.fates[*i] = Fate::Release);
+    }
+
+    /// Puts records, the same again after retriable errors, for as long as `errors.retry.timeout` allows. The locks of
+    /// the whole batch are renewed meanwhile, where the broker can. Exactly-once, each try has a transaction of its
+    /// own, so that what a failed try has sent is never seen; it is still open where this succeeds.
     async fn put_with_retries(
         &mut self,
         rows: &[(usize, SinkRecord)],
+        batch: &mut Batch<'_>,
         stop: &watch::Receiver<bool>,
     ) -> Result<Vec<Report>, ConnectError> {
         let records: Vec<SinkRecord> = rows.iter().map(|(_, r)| r.clone()).collect();
+        let mut stop = stop.clone();
         let started = Instant::now();
-        let mut pause = RETRY_PAUSE;
+        let mut pause = RETRY_PAUSE.min(self.config.retry_delay_max);
         loop {
+            if let Some(producer) = &self.producer {
+                producer.begin_transaction()?;
+            }
             self.context.errant_record_reporter().take();
-            match self.sink.put(&records).await {
-                Ok(()) => return Ok(self.context.errant_record_reporter().take()),
-                Err(error) if error.is_retriable() && !*stop.borrow() => {
-                    let asked = match &error {
-                        ConnectError::Retriable { backoff: Some(time), .. } => *time,
-                        _ => pause,
-                    };
-                    let late = self.config.retry_timeout.is_some_and(|limit| started.elapsed() + asked > limit);
-                    if late {
-                        return Err(error);
-                    }
-                    tokio::time::sleep(asked).await;
-                    pause = (pause * 2).min(self.config.retry_delay_max);
-                }
-                Err(error) => return Err(error),
+            let put = self.sink.put(&records);
+            let Err(error) = batch.renewal.during(&self.consumer, put).await else {
+                return Ok(self.context.errant_record_reporter().take());
+            };
+            if let Some(producer) = &self.producer {
+                producer.abort_transaction().await?;
             }
-        }
-    }
-
-    async fn flush(&mut self, fates: &mut [Fate]) -> Result<(), ConnectError> {
-        let Err(error) = self.sink.flush().await else { return Ok(()) };
-        let lost = fates.iter_mut().filter(|f| **f == Fate::Accept);
-        lost.for_each(|f| *f = Fate::Release);
-        if error.is_retriable() {
-            tracing::warn!(connector = %self.config.name, task = self.number, %error, "flush failed, records released");
-            return Ok(());
-        }
-        Err(error)
-    }
-
-    /// Acknowledges by fate. Undecided records are released.
-    async fn settle(&mut self, all: &[ShareRecord<'_>], fates: &[Fate], healthy: bool) -> Result<(), ConnectError> {
-        match self.producer.clone() {
-            Some(producer) => self.settle_in_transaction(&producer, all, fates, healthy).await?,
-            None => self.settle_each(all, fates, |_| true),
-        }
-        if !self.config.implicit || !healthy {
-            for (place, outcome) in self.consumer.commit_sync(COMMIT).await? {
-                if outcome != kafka_share::Outcome::Acknowledged {
-                    tracing::warn!(connector = %self.config.name, task = self.number, ?place, ?outcome, "acknowledgements were not taken; the records come again");
-                }
+            if error.blame() != Blame::Passing {
+                return Err(error);
             }
+            let asked = match &error {
+                ConnectError::Retriable { backoff: Some(time), .. } => *time,
+                _ => pause,
+            };
+            if self.config.retry_timeout.is_some_and(|limit| started.elapsed() + asked > limit) {
+                return Err(error);
+            }
+            let waited = tokio::time::timeout(asked, async { drop(stop.wait_for(|stop| *stop).await) });
+            // A task that is told to stop tries no more; a worker that is gone tells just that.
+            if batch.renewal.during(&self.consumer, waited).await.is_ok() {
+                return Err(error);
+            }
+            pause = (pause * 2).min(self.config.retry_delay_max);
         }
-        Ok(())
     }
 
-    fn settle_each(&self, all: &[ShareRecord<'_>], fates: &[Fate], which: impl Fn(Fate) -> bool) {
+    async fn flush(&mut self, batch: &mut Batch<'_>) {
+        let Err(error) = batch.renewal.during(&self.consumer, self.sink.flush()).await else { return };
+        tracing::warn!(connector = %self.config.name, task = self.number, %error, "flush failed, records released");
+        batch.fates.iter_mut().filter(|f| **f == Fate::Accept).for_each(|f| *f = Fate::Release);
+        if error.blame() != Blame::Passing {
+            batch.failure.get_or_insert(error);
+        }
+    }
+
+    /// Acknowledges by fate, what a transaction has not done already. Undecided records are released.
+    async fn settle(&mut self, batch: &Batch<'_>) -> Result<(), ConnectError> {
         let acknowledger: Acknowledger = self.consumer.acknowledger();
-        for (record, fate) in all.iter().zip(fates).filter(|(_, fate)| which(**fate)) {
+        for (record, fate) in batch.all.iter().zip(&batch.fates) {
             let (ack, counter) = match fate {
+                Fate::Done => continue,
                 Fate::Accept => (AckType::Accept, &self.counters.accepted),
                 Fate::Reject => (AckType::Reject, &self.counters.rejected),
                 Fate::Release | Fate::Undecided => (AckType::Release, &self.counters.released),
             };
             match acknowledger.acknowledge(record.id(), ack) {
                 Ok(()) => _ = counter.fetch_add(1, Ordering::Relaxed),
-                // The lock was lost while the sink worked: the record comes again, which at-least-once allows.
-                Err(error) => tracing::debug!(record = place(record), %error, "not acknowledged"),
+                // Aborted, or the lock was lost while the sink worked: the record comes again.
+                Err(error) => {
+                    self.counters.released.fetch_add(1, Ordering::Relaxed);
+                    tracing::debug!(record = place(record), %error, "not acknowledged");
+                }
             }
+        }
+        if self.config.implicit && batch.failure.is_none() {
+            return Ok(());
+        }
+        match self.consumer.commit_sync(COMMIT).await {
+            Ok(outcomes) => {
+                for (place, outcome) in outcomes.into_iter().filter(|(_, o)| *o != kafka_share::Outcome::Acknowledged) {
+                    tracing::warn!(connector = %self.config.name, task = self.number, ?place, ?outcome, "acknowledgements were not taken; the records come again");
+                }
+                Ok(())
+            }
+            Err(error) if error.is_retriable() => {
+                tracing::warn!(connector = %self.config.name, task = self.number, %error, "acknowledgements are not confirmed yet");
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Output, ACCEPT and REJECT commit together; what is released goes the ordinary way afterwards.
-    async fn settle_in_transaction(
+    /// Exactly-once: output, ACCEPT and REJECT of `rows` commit together, or not at all.
+    async fn end_transaction(
         &mut self,
         producer: &TransactionalProducer,
-        all: &[ShareRecord<'_>],
-        fates: &[Fate],
-        healthy: bool,
-    ) -> Result<(), ConnectError> {
-        let decided = |f: Fate| matches!(f, Fate::Accept | Fate::Reject);
-        // A batch whose put failed in part may have sent output for records that are released: not in this transaction.
-        let clean = healthy && fates.iter().all(|f| decided(*f));
-        let result = if clean { self.commit_transaction(producer, all, fates).await } else { Ok(false) };
-        match result {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                producer.abort_transaction().await?;
-                let released = vec![Fate::Release; fates.len()];
-                self.settle_each(all, &released, |_| true);
-                Ok(())
-            }
-            Err(error) if error.is_fatal() => Err(error.into()),
-            Err(error) => {
-                tracing::warn!(connector = %self.config.name, task = self.number, %error, "transaction aborted, records come again");
-                producer.abort_transaction().await?;
-                Ok(())
-            }
+        rows: &[(usize, SinkRecord)],
+        batch: &mut Batch<'_>,
+    ) {
+        let result = if batch.failure.is_some() {
+            Err(ConnectError::retriable("a record of the transaction failed the task"))
+        } else if let Err(error) = batch.renewal.during(&self.consumer, self.sink.flush()).await {
+            Err(error)
+        } else {
+            self.commit_transaction(producer, rows, batch).await.map_err(ConnectError::from)
+        };
+        let Err(error) = result else { return rows.iter().for_each(|(i, _)| batch.fates[*i] = Fate::Done) };
+        let aborted = producer.abort_transaction().await;
+        self.release(rows, &error, batch);
+        if let Err(error) = aborted {
+            batch.fail(rows, error.into());
+        } else if error.blame() != Blame::Passing {
+            batch.fail(rows, error);
         }
     }
 
     async fn commit_transaction(
         &mut self,
         producer: &TransactionalProducer,
-        all: &[ShareRecord<'_>],
-        fates: &[Fate],
-    ) -> kafka_share::Result<bool> {
-        for (record, fate) in all.iter().zip(fates) {
-            let ack = if *fate == Fate::Reject { AckType::Reject } else { AckType::Accept };
-            self.consumer.acknowledge_with(record, ack)?;
-        }
-        let acks: ShareAcknowledgements = self.consumer.acknowledgements_for_transaction()?;
+        rows: &[(usize, SinkRecord)],
+        batch: &Batch<'_>,
+    ) -> kafka_share::Result<()> {
+        let ack = |i: &usize| if batch.fates[*i] == Fate::Reject { AckType::Reject } else { AckType::Accept };
+        let ids = rows.iter().map(|(i, _)| (batch.all[*i].id(), ack(i)));
+        let acks = ShareAcknowledgements::from_record_ids(&self.consumer, ids)?;
         producer.send_share_acks_to_transaction(acks, &self.consumer.share_group_metadata()?).await?;
         let until = Instant::now() + COMMIT;
         loop {
@@ -350,10 +372,36 @@ impl WorkerShareSinkTask {
                 Err(error) => return Err(error),
             }
         }
-        let rejected = fates.iter().filter(|f| **f == Fate::Reject).count() as u64;
+        let rejected = rows.iter().filter(|(i, _)| batch.fates[*i] == Fate::Reject).count() as u64;
         self.counters.rejected.fetch_add(rejected, Ordering::Relaxed);
-        self.counters.accepted.fetch_add(fates.len() as u64 - rejected, Ordering::Relaxed);
-        Ok(true)
+        self.counters.accepted.fetch_add(rows.len() as u64 - rejected, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The records of one poll, and what becomes of them.
+struct Batch<'a> {
+    all: Vec<ShareRecord<'a>>,
+    fates: Vec<Fate>,
+    /// Why the task fails after this batch.
+    failure: Option<ConnectError>,
+    renewal: Renewal,
+}
+
+impl<'a> Batch<'a> {
+    fn new(records: &'a ShareRecords, lock: Option<Duration>) -> Self {
+        let all: Vec<ShareRecord<'a>> = records.iter().collect();
+        let renewal = Renewal::new(all.iter().map(ShareRecord::id).collect(), lock);
+        Batch { fates: vec![Fate::Undecided; all.len()], all, failure: None, renewal }
+    }
+
+    fn fail(&mut self, rows: &[(usize, SinkRecord)], error: ConnectError) {
+        rows.iter().for_each(|(i, _)| self.fates[*i] = Fate::Release);
+        let first = rows.first().map_or_else(String::new, |(_, r)| format!("{}: ", r.place()));
+        self.failure.get_or_insert(match error {
+            ConnectError::Config(text) => ConnectError::Config(text),
+            error => ConnectError::Fatal(format!("{first}{error}")),
+        });
     }
 }
 

@@ -211,6 +211,10 @@ impl KafkaShareConsumer {
         self.shared.close(timeout).await
     }
 
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     pub(crate) fn start(shared: Arc<Shared>) -> Result<Self> {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return Err(Error::new(ErrorKind::InvalidState, "a share consumer must be built inside a tokio runtime"));

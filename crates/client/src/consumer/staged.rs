@@ -1,7 +1,8 @@
 //! Acknowledgements of this consumer on their way into a transaction, and what becomes of them.
 
+use super::KafkaShareConsumer;
 use super::builder::AcknowledgementMode;
-use super::records::ShareRecords;
+use super::records::{RecordId, ShareRecords};
 use super::shared::Shared;
 use crate::acknowledgements::{ShareAcknowledgements, StagedPart, TransactionEnd};
 use crate::{Error, ErrorKind, Result};
@@ -91,16 +92,41 @@ impl ShareAcknowledgements {
     /// a transaction that holds their output must be aborted.
     pub fn from_records(records: &ShareRecords, ack: AckType) -> Result<Self> {
         if ack_type(ack.code()).is_none() {
-            return Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("{ack:?} cannot be part of a transaction, only Accept and Reject can"),
-            ));
+            return Err(not_for_transactions(ack));
         }
-        let taken = records.shared().with(|m, _| m.stage_chunks(records.chunks(), ack));
-        let Some(taken) = taken else {
-            let text = "some of the records are not held any more (lock, session or leader lost, or acknowledged before): abort the transaction, they come again";
-            return Err(Error::new(ErrorKind::TransactionAborted, text));
-        };
+        let taken = records.shared().with(|m, _| m.stage_chunks(records.chunks(), ack)).ok_or_else(not_held)?;
         package(records.shared(), taken, false)
     }
+
+    /// Acknowledges single records of a consumer's polls, each with ACCEPT or REJECT, for a transaction. As
+    /// [`from_records`](Self::from_records) otherwise.
+    ///
+    /// # Errors
+    /// As [`from_records`](Self::from_records); in implicit mode.
+    pub fn from_record_ids(
+        consumer: &KafkaShareConsumer,
+        records: impl IntoIterator<Item = (RecordId, AckType)>,
+    ) -> Result<Self> {
+        let shared = consumer.shared();
+        if shared.mode == AcknowledgementMode::Implicit {
+            let text = "share.acknowledgement.mode is implicit: use ShareAcknowledgements::from_records";
+            return Err(Error::new(ErrorKind::InvalidState, text));
+        }
+        let records: Vec<_> = records.into_iter().map(|(id, ack)| (id.0, ack)).collect();
+        if let Some((_, ack)) = records.iter().find(|(_, ack)| ack_type(ack.code()).is_none()) {
+            return Err(not_for_transactions(*ack));
+        }
+        let taken = shared.with(|m, _| m.stage_records(&records)).ok_or_else(not_held)?;
+        package(shared, taken, false)
+    }
+}
+
+fn not_for_transactions(ack: AckType) -> Error {
+    let text = format!("{ack:?} cannot be part of a transaction, only Accept and Reject can");
+    Error::new(ErrorKind::InvalidInput, text)
+}
+
+fn not_held() -> Error {
+    let text = "some of the records are not held any more (lock, session or leader lost, or acknowledged before): abort the transaction, they come again";
+    Error::new(ErrorKind::TransactionAborted, text)
 }

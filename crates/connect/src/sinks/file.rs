@@ -24,6 +24,8 @@ impl SinkConnector for FileConnector {
 pub struct FileSink {
     file: Option<File>,
     path: PathBuf,
+    /// Length up to the last whole put; a put that fails half-way leaves no half line behind.
+    len: u64,
 }
 
 fn path(properties: &Properties, task: usize) -> Result<PathBuf, ConnectError> {
@@ -65,17 +67,27 @@ impl SinkTask for FileSink {
 
     async fn start(&mut self, context: SinkTaskContext, properties: &Properties) -> Result<(), ConnectError> {
         self.path = path(properties, context.task())?;
-        let file = OpenOptions::new().create(true).append(true).open(&self.path).await;
-        self.file = Some(file.map_err(|e| ConnectError::config(format!("file={}: {e}", self.path.display())))?);
+        let fail = |e: std::io::Error| ConnectError::config(format!("file={}: {e}", self.path.display()));
+        let file = OpenOptions::new().create(true).append(true).open(&self.path).await.map_err(fail)?;
+        self.len = file.metadata().await.map_err(fail)?.len();
+        self.file = Some(file);
         Ok(())
     }
 
     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
         let Some(file) = &mut self.file else { return Err(ConnectError::fatal("the file sink was not started")) };
         let lines: String = records.iter().map(line).collect();
-        // A full disk may have room again later; the lines before it are written once more then.
-        let written = file.write_all(lines.as_bytes()).await;
-        written.map_err(|e| ConnectError::retriable(format!("{}: {e}", self.path.display())))
+        let written = async {
+            file.write_all(lines.as_bytes()).await?;
+            file.flush().await
+        };
+        let Err(error) = written.await else {
+            self.len += lines.len() as u64;
+            return Ok(());
+        };
+        let _ = file.set_len(self.len).await;
+        // A full disk may have room again later.
+        Err(ConnectError::retriable(format!("{}: {error}", self.path.display())))
     }
 
     async fn flush(&mut self) -> Result<(), ConnectError> {

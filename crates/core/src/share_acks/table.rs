@@ -261,6 +261,22 @@ impl AckTable {
         Some(Taken { slot: at, tp: slot.tp, batches })
     }
 
+    /// Stages single records for a transaction, each with its own type. `None`, and nothing changed, where one of them
+    /// is not held any more, was spoken of before, or is named twice.
+    pub fn stage_records(&mut self, records: &[(RecordHandle, AckType)]) -> Option<Vec<Taken>> {
+        let mut taken = Vec::new();
+        for run in records.chunk_by(|(a, s), (b, t)| a.slot == b.slot && s == t && a.index < b.index) {
+            match self.stage_held(run[0].0.slot, run.iter().map(|(r, _)| r.index), run[0].1) {
+                Some(part) => taken.push(part),
+                None => {
+                    self.unstage(&taken);
+                    return None;
+                }
+            }
+        }
+        Some(taken)
+    }
+
     /// Staged records go back to being held, as if nothing had been said of them.
     pub fn unstage(&mut self, taken: &[Taken]) {
         for taken in taken {

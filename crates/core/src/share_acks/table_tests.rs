@@ -150,3 +150,23 @@ fn acknowledgements_given_back_after_the_lock_was_lost_end_as_lost() {
     assert_eq!(outcomes(&mut table), [(1, 1, Outcome::LockLost)]);
     assert_eq!((table.live_slots(), table.pending()), (0, 0));
 }
+
+#[test]
+fn single_records_are_staged_all_or_none() {
+    let mut table = AckTable::new();
+    open(&mut table, &[(0, 9)]);
+    ack(&mut table, 5, AckType::Release).unwrap();
+    let handle = |table: &AckTable, offset, ack| (table.find(tp(), offset).unwrap(), ack);
+    let accept = |table: &AckTable, offset| handle(table, offset, AckType::Accept);
+    let with_spoken_of = [accept(&table, 3), accept(&table, 4), accept(&table, 5)];
+    assert_eq!(table.stage_records(&with_spoken_of), None);
+    let twice = [accept(&table, 3), accept(&table, 3)];
+    assert_eq!(table.stage_records(&twice), None);
+    let good = [accept(&table, 2), accept(&table, 3), handle(&table, 4, AckType::Reject), accept(&table, 7)];
+    let taken = table.stage_records(&good).unwrap();
+    let ranges: Vec<_> = taken.iter().flat_map(|t| &t.batches).map(|b| (b.first, b.last, b.types.clone())).collect();
+    assert_eq!(ranges, [(2, 3, vec![1]), (4, 4, vec![3]), (7, 7, vec![1])]);
+    assert_eq!(ack(&mut table, 3, AckType::Accept), Err(AckError::InTransaction));
+    table.unstage(&taken);
+    ack(&mut table, 3, AckType::Accept).unwrap();
+}

@@ -296,6 +296,12 @@ impl ShareConsumer {
         Some(taken)
     }
 
+    /// Stages single records for a transaction, each with its own type. `None`, and nothing changed, where one of them
+    /// is not held any more, was spoken of before, or is named twice.
+    pub fn stage_records(&mut self, records: &[(RecordHandle, AckType)]) -> Option<Vec<Taken>> {
+        self.table.stage_records(records)
+    }
+
     /// Staged records go back to being held, as if nothing had been said of them.
     pub fn unstage(&mut self, taken: &[Taken]) {
         self.table.unstage(taken);

@@ -1,0 +1,155 @@
+//! `kshare connect` as a user runs it, on an embedded broker.
+
+use kafka_share::{Admin, ClientConfig, PartitionReader, Producer, ProducerRecord};
+use kafka_share_broker::EmbeddedBroker;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(90);
+const RECORDS: usize = 200;
+
+struct Bench {
+    broker: EmbeddedBroker,
+    admin: Admin,
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn start(values: impl IntoIterator<Item = String>) -> Self {
+        let broker = EmbeddedBroker::builder().topic("in", 2).topic("out", 2).start().await.expect("broker");
+        let servers = broker.bootstrap_servers();
+        let admin = Admin::new(ClientConfig::new(&servers)).expect("admin");
+        let earliest = [("share.auto.offset.reset", "earliest")];
+        admin.alter_share_group_configs("connect-copy", &earliest).await.expect("group config");
+        let producer = Producer::builder(&servers).build().expect("producer");
+        for (i, value) in values.into_iter().enumerate() {
+            let record = ProducerRecord::new("in").partition(i as i32 % 2).value(value.into_bytes());
+            drop(producer.send(record).await.expect("send"));
+        }
+        producer.flush().await.expect("flush");
+        let folder = tempfile::tempdir().expect("folder");
+        let worker = format!("bootstrap.servers={servers}\nconsumer.group.protocol=share\nvalue.converter=string\n");
+        std::fs::write(folder.path().join("worker.properties"), worker).expect("file");
+        Bench { broker, admin, folder }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().expect("path").to_owned()
+    }
+
+    async fn connect(&self, config: serde_json::Value) -> Output {
+        let sink = serde_json::json!({ "name": "copy", "config": config });
+        std::fs::write(self.file("sink.json"), sink.to_string()).expect("file");
+        let args = [&self.file("worker.properties"), &self.file("sink.json")];
+        let run = tokio::process::Command::new(env!("CARGO_BIN_EXE_kshare"))
+            .arg("connect")
+            .args(args)
+            .args(["--stop-when-idle", "2"])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        tokio::time::timeout(LIMIT, run).await.expect("kshare ends").expect("kshare runs")
+    }
+}
+
+fn values() -> impl Iterator<Item = String> {
+    (0..RECORDS).map(|i| format!("v{i:04}"))
+}
+
+fn succeeds(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+fn fails(output: &Output, code: i32, words: &[&str]) {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "more than one line: {text}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} is missing in: {text}");
+    }
+}
+
+fn lines(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).expect("folder").map(|e| e.expect("entry").path());
+    let out = files.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("out.jsonl")));
+    out.flat_map(|p| std::fs::read_to_string(p).expect("text").lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn file_sink_writes_every_record_and_ends_when_idle() {
+    let bench = Bench::start(values()).await;
+    let config = serde_json::json!({
+        "connector.class": "file", "topics": "in", "tasks.max": 3, "file": bench.file("out.jsonl"),
+    });
+    let text = succeeds(&bench.connect(config).await);
+    assert!(text.contains("runs with 3 tasks") && text.contains("copy task 2: STOPPED"), "{text}");
+    let rows = lines(bench.folder.path());
+    let seen: BTreeSet<String> = rows
+        .iter()
+        .map(|l| {
+            serde_json::from_str::<serde_json::Value>(l).expect("JSON")["value"].as_str().expect("text").to_owned()
+        })
+        .collect();
+    assert_eq!((rows.len(), seen), (RECORDS, values().collect()));
+    drop(bench.broker);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kafka_sink_copies_exactly_once() {
+    let bench = Bench::start(values()).await;
+    let config = serde_json::json!({
+        "connector.class": "kafka", "topics": "in", "tasks.max": 3, "target.topic": "out",
+        "share.delivery.semantics": "exactly-once",
+    });
+    succeeds(&bench.connect(config).await);
+    let mut reader = PartitionReader::read_committed(Arc::clone(bench.admin.cluster()), "out").await.expect("reader");
+    let batches = reader.read_to_end().await.expect("output");
+    let text = |v: Option<&[u8]>| String::from_utf8_lossy(v.expect("value")).into_owned();
+    let mut all: Vec<String> = Vec::new();
+    for batch in &batches {
+        all.extend(batch.iter().map(|r| text(r.value())));
+    }
+    all.sort();
+    assert_eq!(all, values().collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_task_is_said_in_one_line() {
+    let bench = Bench::start(["{".to_owned()]).await;
+    let file = bench.file("out.jsonl");
+    let config = serde_json::json!({
+        "connector.class": "file", "topics": "in", "file": file, "value.converter": "json",
+    });
+    let output = bench.connect(config).await;
+    fails(&output, 1, &["copy", "task 0", "in-0@0", "not JSON", "errors.tolerance"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("copy task 0: FAILED"));
+    assert!(lines(bench.folder.path()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_settings_are_named() {
+    let bench = Bench::start([]).await;
+    let base = |more: &[(&str, &str)]| {
+        let mut config =
+            serde_json::json!({ "connector.class": "file", "topics": "in", "file": bench.file("out.jsonl") });
+        for (name, value) in more {
+            config[*name] = serde_json::json!(value);
+        }
+        config
+    };
+    for (more, words) in [
+        (("share.delivery.semantics", "exactly-once"), &["exactly-once", "does not write to Kafka"][..]),
+        (("consumer.override.group.protocol", "classic"), &["classic", "consumer.override.group.protocol=share"]),
+        (("connector.class", "postgres"), &["connector.class=postgres"]),
+        (("consumer.override.max.poll.records", "0"), &["max.poll.records"]),
+        (("file", "/no/such/folder/out"), &["file=/no/such/folder/out"]),
+    ] {
+        fails(&bench.connect(base(&[more])).await, 2, words);
+    }
+}

@@ -1,0 +1,65 @@
+//! Renews the locks of a batch while the sink works on it (R151).
+
+use kafka_share::{AckType, KafkaShareConsumer, RecordId};
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// When the locks of a batch are renewed.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    ids: Vec<RecordId>,
+    lock: Option<Duration>,
+    due: Instant,
+}
+
+impl Renewal {
+    /// For the records of a poll that has just returned.
+    pub(crate) fn new(ids: Vec<RecordId>, lock: Option<Duration>) -> Self {
+        let mut renewal = Renewal { ids, lock, due: Instant::now() };
+        renewal.rearm();
+        renewal
+    }
+
+    fn rearm(&mut self) {
+        // A third: the records may have waited in the consumer before, and one renewal may be late.
+        self.due = Instant::now() + self.lock.unwrap_or_default() / 3;
+    }
+
+    /// Does `work`, and renews meanwhile. No renewal is under way any more when it returns, so that the records take
+    /// their final acknowledgement.
+    pub(crate) async fn during<T>(&mut self, consumer: &KafkaShareConsumer, work: impl Future<Output = T>) -> T {
+        let Some(lock) = self.lock else { return work.await };
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut work => return result,
+                () = tokio::time::sleep_until(self.due.into()) => {}
+            }
+            // What is acknowledged already, or lost, needs no lock.
+            let renew = |id: &&RecordId| consumer.acknowledger().acknowledge(**id, AckType::Renew).is_ok();
+            let renewed = self.ids.iter().filter(renew).count();
+            tracing::debug!(renewed, "locks renewed");
+            let sent = consumer.commit_sync(lock);
+            tokio::pin!(sent);
+            let done = tokio::select! {
+                result = &mut work => Some(result),
+                outcome = &mut sent => {
+                    warn_of(outcome.err());
+                    None
+                }
+            };
+            self.rearm();
+            if let Some(result) = done {
+                warn_of(sent.await.err());
+                return result;
+            }
+        }
+    }
+}
+
+fn warn_of(error: Option<kafka_share::Error>) {
+    if let Some(error) = error {
+        tracing::warn!(%error, "locks were not renewed; records may come again while the sink works on them");
+    }
+}

@@ -1,0 +1,7 @@
+//! The sink driver on an embedded broker.
+
+mod at_least_once;
+mod common;
+mod errors;
+mod exactly_once;
+mod refused;
