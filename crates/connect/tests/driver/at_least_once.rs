@@ -96,17 +96,20 @@ async fn a_task_that_waits_to_try_again_stops_at_once() {
     assert_eq!((accepted(&status), released(&status)), (0, 3));
 }
 
+/// Task, offset and delivery count of each record put.
+type Puts = Arc<Mutex<Vec<(usize, i64, i16)>>>;
+
 /// A put that waits for something; the first one only.
 struct Waiting {
     barrier: Arc<Barrier>,
     pause: Duration,
-    puts: Arc<Mutex<Vec<(usize, i64, i16)>>>,
+    puts: Puts,
 }
 
 struct WaitingTask {
     barrier: Arc<Barrier>,
     pause: Duration,
-    puts: Arc<Mutex<Vec<(usize, i64, i16)>>>,
+    puts: Puts,
     task: usize,
     waited: bool,
 }
@@ -144,8 +147,8 @@ impl SinkTask for WaitingTask {
     }
 }
 
-fn waiting(tasks: usize, pause: Duration) -> (Box<dyn SinkConnector>, Arc<Mutex<Vec<(usize, i64, i16)>>>) {
-    let puts = Arc::<Mutex<Vec<_>>>::default();
+fn waiting(tasks: usize, pause: Duration) -> (Box<dyn SinkConnector>, Puts) {
+    let puts = Puts::default();
     (Box::new(Waiting { barrier: Arc::new(Barrier::new(tasks)), pause, puts: Arc::clone(&puts) }), puts)
 }
 

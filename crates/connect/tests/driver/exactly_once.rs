@@ -114,3 +114,24 @@ async fn a_record_that_does_not_convert_fails_the_task_by_its_own_name() {
     assert!(failure(&status).is_some_and(|w| w.contains("in-0@0") && w.contains("not JSON")), "{status:?}");
     worker.stop(PATIENCE).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r151_locks_renewed_while_a_put_is_tried_again_still_commit_with_its_output() {
+    let bench = Bench::start(1).await;
+    bench.load(1, values(10), false).await;
+    let first = AtomicUsize::new(0);
+    // Longer than the lock, and a try that fails in between.
+    let wait = Some(std::time::Duration::from_secs(5));
+    let sink = sending(move |_| match first.fetch_add(1, Ordering::Relaxed) {
+        0 => Err(ConnectError::Retriable { message: "busy".into(), backoff: wait }),
+        _ => Ok(()),
+    });
+    let lock = ("share.acquisition.lock.timeout.ms", "3000");
+    let config = bench.config(&[("errors.retry.timeout", "-1"), ("tasks.max", "2"), lock, EXACTLY_ONCE]);
+    let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
+    until(&worker, "10 accepted", |s| accepted(s) == 10).await;
+    bench.all_done(&[(0, 10)]).await;
+    worker.stop(PATIENCE).await;
+    assert!(sink.puts().iter().flat_map(|p| &p.records).all(|r| r.2 == 1), "{:?}", sink.puts());
+    assert_eq!(bench.output().await, values(10));
+}
