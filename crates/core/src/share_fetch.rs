@@ -9,8 +9,9 @@ use bytes::Bytes;
 use kafka_share_messages::share_fetch_response::AcquiredRecords;
 use kafka_share_wire::records::{BatchIter, DecodedBatch, RecordBatch, RecordError};
 
-/// Acquired offsets in one partition of one answer, at most; brokers allow 10,000 locks on a partition.
-const MAX_ACQUIRED: i64 = 1 << 20;
+/// Acquired offsets in one answer, at most; brokers allow 10,000 locks on a partition. What is beyond comes again once
+/// its lock has ended.
+pub(crate) const MAX_ACQUIRED: i64 = 1 << 20;
 
 /// A record to deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,18 @@ pub struct Delivery {
 /// Decodes one partition. `limit` bounds what a compressed batch may expand to, in bytes.
 #[must_use]
 pub fn decode(tp: TopicIdPartition, records: Option<Bytes>, acquired: &[AcquiredRecords], limit: usize) -> Delivery {
-    let ranges = sanitize(acquired);
+    decode_within(tp, records, acquired, limit, MAX_ACQUIRED)
+}
+
+/// As [`decode`], of at most `room` acquired offsets.
+pub(crate) fn decode_within(
+    tp: TopicIdPartition,
+    records: Option<Bytes>,
+    acquired: &[AcquiredRecords],
+    limit: usize,
+    room: i64,
+) -> Delivery {
+    let ranges = sanitize(acquired, room);
     let count = ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1);
     let mut decoder = Decoder {
         out: Delivery {
@@ -82,7 +94,7 @@ pub fn decode(tp: TopicIdPartition, records: Option<Bytes>, acquired: &[Acquired
 }
 
 /// Ascending ranges without overlaps; what a broker lists twice counts once.
-fn sanitize(acquired: &[AcquiredRecords]) -> Vec<AcquiredRange> {
+fn sanitize(acquired: &[AcquiredRecords], room: i64) -> Vec<AcquiredRange> {
     let mut all: Vec<&AcquiredRecords> =
         acquired.iter().filter(|a| 0 <= a.first_offset && a.first_offset <= a.last_offset).collect();
     all.sort_by_key(|a| a.first_offset);
@@ -92,7 +104,7 @@ fn sanitize(acquired: &[AcquiredRecords]) -> Vec<AcquiredRange> {
         // Behind the largest offset there is none.
         let Some(free) = ranges.last().map_or(Some(0), |r| r.last.checked_add(1)) else { break };
         let first = a.first_offset.max(free);
-        let last = a.last_offset.min(first.saturating_add(MAX_ACQUIRED - count - 1));
+        let last = a.last_offset.min(first.saturating_add(room - count - 1));
         if last < first {
             continue;
         }

@@ -51,6 +51,8 @@ pub struct Membership {
     topics: Vec<Str>,
     /// Whether the coordinator has been told of `topics`.
     told: bool,
+    /// The heartbeat in flight carries the subscription as it is now.
+    telling: bool,
     assigned: bool,
     eager_until: Option<Instant>,
     interval: Duration,
@@ -73,6 +75,7 @@ impl Membership {
             epoch: 0,
             topics: Vec::new(),
             told: false,
+            telling: false,
             assigned: false,
             eager_until: None,
             interval: DEFAULT_INTERVAL,
@@ -125,6 +128,8 @@ impl Membership {
         if topics != self.topics || self.epoch == 0 {
             self.topics = topics;
             self.told = false;
+            // What is on its way was said of the subscription before.
+            self.telling = false;
             self.eager_until = Some(now + EAGER_TIME);
             self.next = now;
         }
@@ -164,6 +169,7 @@ impl Membership {
             State::Member if self.epoch == 0 || !self.told => {
                 request.subscribed_topic_names = Some(self.topics.clone());
                 request.rack_id = self.rack.clone();
+                self.telling = true;
             }
             State::Member => {}
         }
@@ -194,6 +200,7 @@ impl Membership {
                 self.epoch = 0;
                 self.told = false;
                 self.assigned = false;
+                self.eager_until = Some(now + EAGER_TIME);
                 self.failures += 1;
                 self.next = if self.failures > 1 { now + self.pause() } else { now };
                 Some(MembershipEvent::Fenced(response.error_code))
@@ -211,7 +218,7 @@ impl Membership {
 
     fn accepted(&mut self, now: Instant, response: &ShareGroupHeartbeatResponse) -> Option<MembershipEvent> {
         self.failures = 0;
-        self.told = true;
+        self.told |= std::mem::take(&mut self.telling);
         self.epoch = response.member_epoch;
         if let Ok(ms @ 1..) = u64::try_from(response.heartbeat_interval_ms) {
             self.interval = Duration::from_millis(ms);
@@ -226,7 +233,11 @@ impl Membership {
             self.assigned = !assigned.is_empty();
         }
         let eager = !self.assigned && self.eager_until.is_some_and(|until| now < until);
-        self.next = now + if eager { JOIN_INTERVAL.min(self.interval) } else { self.interval };
+        self.next = match self.told {
+            true if eager => now + JOIN_INTERVAL.min(self.interval),
+            true => now + self.interval,
+            false => now,
+        };
         assigned.map(MembershipEvent::Assigned)
     }
 

@@ -94,3 +94,32 @@ fn r019_a_loading_coordinator_is_asked_again_and_refusals_are_final() {
     ));
     assert_eq!(m.next_deadline(), None);
 }
+
+#[test]
+fn a_subscription_changed_during_a_heartbeat_is_told_with_the_next() {
+    let now = Instant::now();
+    let mut m = membership(now);
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.subscribe(now, vec!["u".into()]);
+    assert!(m.poll_heartbeat(now).is_none(), "one at a time");
+    m.handle_response(now, token, &answer(1, Some(vec![0])));
+    let (token, beat) = m.poll_heartbeat(now).unwrap();
+    assert_eq!((beat.member_epoch, beat.subscribed_topic_names), (1, Some(vec!["u".into()])));
+    m.handle_response(now, token, &answer(2, None));
+    let (_, beat) = m.poll_heartbeat(now + Duration::from_secs(5)).unwrap();
+    assert_eq!(beat.subscribed_topic_names, None);
+}
+
+#[test]
+fn a_fenced_member_asks_often_for_its_new_assignment() {
+    let mut now = Instant::now();
+    let mut m = membership(now);
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.handle_response(now, token, &answer(1, Some(vec![0])));
+    now += Duration::from_secs(600);
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.handle_response(now, token, &error(ErrorCode::UNKNOWN_MEMBER_ID));
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.handle_response(now, token, &answer(1, None));
+    assert_eq!(m.next_deadline(), Some(now + JOIN_INTERVAL));
+}

@@ -34,6 +34,10 @@ pub(super) const PENDING: u8 = 0x10;
 pub(super) const SENT: u8 = 0x20;
 pub(super) const STAGED: u8 = 0x30;
 pub(super) const DONE: u8 = 0x40;
+/// A renewal is on its way; this type goes out after it.
+pub(super) const FOLLOWS: u8 = 0x50;
+/// Given up without a word from the application, as its lock was lost.
+pub(super) const LOST: u8 = 0x60;
 const PHASE: u8 = 0xf0;
 const TYPE: u8 = 0x0f;
 
@@ -58,6 +62,8 @@ pub(super) struct Slot {
     pub(super) pending: u32,
     /// When the first of the pending acknowledgements was given.
     pub(super) pending_since: Option<Instant>,
+    /// When the first acknowledgement in phase `FOLLOWS` was given.
+    pub(super) follows_since: Option<Instant>,
     pub(super) lock_until: Instant,
     /// The lock is gone: nothing of this slot is sent any more.
     pub(super) stale: bool,
@@ -105,6 +111,19 @@ impl Slot {
             }
         }
         batches
+    }
+
+    /// Gives up the offsets of `first..=last` that nobody spoke of.
+    pub(super) fn give_up_held(&mut self, first: i64, last: i64) {
+        for range in &self.ranges {
+            for offset in range.first.max(first)..=range.last.min(last) {
+                let index = range.start as usize + (offset - range.first) as usize;
+                if phase(self.states[index]) == HELD {
+                    self.states[index] = LOST;
+                    self.open -= 1;
+                }
+            }
+        }
     }
 
     /// Ends every offset of `first..=last` that is in `from`, with an outcome for each run.

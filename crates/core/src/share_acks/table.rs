@@ -1,6 +1,6 @@
 //! The table of slots: states written by the application, taken into requests, and ended by answers.
 
-use super::slot::{DONE, HELD, PENDING, SENT, STAGED, Slot, phase, type_of};
+use super::slot::{DONE, FOLLOWS, HELD, LOST, PENDING, SENT, STAGED, Slot, phase, type_of};
 use super::{AckBatch, AckOutcome, AckType, AcquiredRange, GAP, Outcome, RecordHandle};
 use crate::metadata::TopicIdPartition;
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +50,8 @@ pub struct AckTable {
     by_partition: BTreeMap<TopicIdPartition, Vec<SlotRef>>,
     outcomes: VecDeque<AckOutcome>,
     pending: usize,
+    /// A slot without pending acknowledgements got its first.
+    news: bool,
 }
 
 impl AckTable {
@@ -59,7 +61,8 @@ impl AckTable {
         Self::default()
     }
 
-    /// Opens a slot for acquired offsets. `ranges` ascend, do not overlap, and number their offsets from 0.
+    /// Opens a slot for acquired offsets. `ranges` ascend, do not overlap, and number their offsets from 0. Where an older
+    /// slot has some of the offsets, its lock on them has ended: they cannot be acknowledged by it any more.
     pub fn open(
         &mut self,
         node: i32,
@@ -67,6 +70,7 @@ impl AckTable {
         ranges: Vec<AcquiredRange>,
         lock_until: Instant,
     ) -> SlotRef {
+        self.supersede(tp, &ranges);
         let count = ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1);
         let slot = Slot {
             generation: 0,
@@ -77,6 +81,7 @@ impl AckTable {
             open: count as u32,
             pending: 0,
             pending_since: None,
+            follows_since: None,
             lock_until,
             stale: false,
             referenced: true,
@@ -94,6 +99,26 @@ impl AckTable {
         };
         self.by_partition.entry(tp).or_default().push(at);
         at
+    }
+
+    fn supersede(&mut self, tp: TopicIdPartition, ranges: &[AcquiredRange]) {
+        for at in self.by_partition.get(&tp).cloned().unwrap_or_default() {
+            let slot = &mut self.slots[at.index as usize];
+            let overlaps = |r: &AcquiredRange| slot.ranges.iter().any(|s| s.first <= r.last && r.first <= s.last);
+            if slot.stale || !ranges.iter().any(overlaps) {
+                continue;
+            }
+            let before = slot.pending;
+            for r in ranges {
+                slot.finish(PENDING, r.first, r.last, Outcome::LockLost, &mut self.outcomes);
+                slot.give_up_held(r.first, r.last);
+            }
+            if slot.pending == 0 {
+                slot.pending_since = None;
+            }
+            self.pending -= (before - slot.pending) as usize;
+            self.release_slot(at);
+        }
     }
 
     fn slot(&self, at: SlotRef) -> Option<&Slot> {
@@ -120,19 +145,24 @@ impl AckTable {
             HELD => {
                 *state = PENDING | ack as u8;
                 slot.pending += 1;
+                let first = slot.pending_since.is_none();
                 slot.pending_since.get_or_insert(now);
+                self.news |= first;
                 self.pending += 1;
                 Ok(())
             }
             PENDING | SENT if type_of(*state) == AckType::Renew.code() => {
-                if phase(*state) == SENT {
+                if phase(*state) == PENDING {
+                    *state = PENDING | ack as u8;
+                } else if ack != AckType::Renew {
                     // The renewal is on its way; the final word follows it.
-                    return if ack == AckType::Renew { Ok(()) } else { Err(AckError::AlreadyAcknowledged) };
+                    *state = FOLLOWS | ack as u8;
+                    slot.follows_since.get_or_insert(now);
                 }
-                *state = PENDING | ack as u8;
                 Ok(())
             }
             STAGED => Err(AckError::InTransaction),
+            LOST => Err(AckError::LockLost),
             _ => Err(AckError::AlreadyAcknowledged),
         }
     }
@@ -177,7 +207,9 @@ impl AckTable {
         }
         slot.pending += marked;
         if marked > 0 {
+            let first = slot.pending_since.is_none();
             slot.pending_since.get_or_insert(now);
+            self.news |= first;
         }
         self.pending += marked as usize;
         marked as usize
@@ -187,6 +219,18 @@ impl AckTable {
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending
+    }
+
+    /// Whether a slot got its first pending acknowledgement since this was asked last, so that there is a new age limit.
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether a renewal for `node` is pending.
+    #[must_use]
+    pub fn renewal_pending(&self, node: i32) -> bool {
+        let mut slots = self.slots.iter().filter(|s| s.node == node && !s.stale && s.pending > 0);
+        slots.any(|s| s.states.contains(&(PENDING | AckType::Renew as u8)))
     }
 
     /// When the oldest pending acknowledgement for `node` was given.
@@ -327,8 +371,10 @@ impl AckTable {
     /// Ends acknowledgements that were sent or staged. A renewal that was taken leaves the record held, with a new lock.
     pub fn finish(&mut self, taken: &Taken, outcome: Outcome, renewed_until: Option<Instant>) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
+        let mut followed = 0;
         if let Some(slot) = self.slot_mut(taken.slot) {
             for batch in &taken.batches {
+                followed += settle_followed(slot, batch, outcome, &mut outcomes);
                 if outcome == Outcome::Acknowledged {
                     keep_renewed(slot, batch, renewed_until, &mut outcomes);
                 }
@@ -336,6 +382,7 @@ impl AckTable {
                 slot.finish(STAGED, batch.first, batch.last, outcome, &mut outcomes);
             }
         }
+        self.pending += followed as usize;
         self.outcomes = outcomes;
         self.release_slot(taken.slot);
     }
@@ -359,7 +406,7 @@ impl AckTable {
                 slot.pending_since = None;
                 slot.finish(PENDING, i64::MIN, i64::MAX, Outcome::LockLost, &mut outcomes);
                 // Records that nobody spoke of have no outcome to report; they only cannot be acknowledged any more.
-                slot.open -= slot.states.iter().filter(|s| phase(**s) == HELD).count() as u32;
+                slot.give_up_held(i64::MIN, i64::MAX);
             }
             self.pending -= ended as usize;
             self.outcomes = outcomes;
@@ -436,7 +483,7 @@ impl AckTable {
     /// Acknowledgements that are in a request or a transaction whose end is not known.
     #[must_use]
     pub fn unfinished(&self) -> bool {
-        self.slots.iter().any(|s| s.states.iter().any(|s| matches!(phase(*s), SENT | STAGED)))
+        self.slots.iter().any(|s| s.states.iter().any(|s| matches!(phase(*s), SENT | STAGED | FOLLOWS)))
     }
 
     /// The next outcome.
@@ -457,6 +504,11 @@ fn keep_renewed(slot: &mut Slot, batch: &AckBatch, until: Option<Instant>, outco
         let state = &mut slot.states[index as usize];
         if *state == SENT | AckType::Renew as u8 {
             *state = HELD;
+            if slot.stale {
+                // The session was lost meanwhile, and the renewed lock with it.
+                *state = DONE;
+                slot.open -= 1;
+            }
             let (tp, ack_type) = (slot.tp, Some(AckType::Renew));
             let outcome = Outcome::Acknowledged;
             outcomes.push_back(AckOutcome { tp, first_offset: offset, last_offset: offset, ack_type, outcome });
@@ -465,7 +517,31 @@ fn keep_renewed(slot: &mut Slot, batch: &AckBatch, until: Option<Instant>, outco
     if let Some(until) = until {
         slot.lock_until = slot.lock_until.max(until);
     }
-    debug_assert!(slot.states.iter().all(|s| phase(*s) <= DONE));
+}
+
+/// Ends renewals that another acknowledgement follows. After a renewal that was taken it is pending now (answers how
+/// many); else the lock is as good as lost, and it ends too.
+fn settle_followed(slot: &mut Slot, batch: &AckBatch, outcome: Outcome, outcomes: &mut VecDeque<AckOutcome>) -> u32 {
+    let mut moved = 0;
+    for offset in batch.first..=batch.last {
+        let Some(index) = slot.index_of(offset) else { continue };
+        let state = &mut slot.states[index as usize];
+        if phase(*state) != FOLLOWS {
+            continue;
+        }
+        let ack_type = Some(AckType::Renew);
+        outcomes.push_back(AckOutcome { tp: slot.tp, first_offset: offset, last_offset: offset, ack_type, outcome });
+        if outcome == Outcome::Acknowledged && !slot.stale {
+            *state = PENDING | (*state & 0x0f);
+            moved += 1;
+        } else {
+            slot.finish(FOLLOWS, offset, offset, Outcome::LockLost, outcomes);
+        }
+    }
+    slot.pending += moved;
+    let since = slot.follows_since.filter(|_| moved > 0);
+    slot.pending_since = slot.pending_since.or(since);
+    moved
 }
 
 #[cfg(test)]

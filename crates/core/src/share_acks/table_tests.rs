@@ -170,3 +170,29 @@ fn single_records_are_staged_all_or_none() {
     table.unstage(&taken);
     ack(&mut table, 3, AckType::Accept).unwrap();
 }
+
+#[test]
+fn a_renewal_answered_after_its_session_was_lost_frees_the_slot() {
+    let mut table = AckTable::new();
+    let slot = open(&mut table, &[(0, 0)]);
+    ack(&mut table, 0, AckType::Renew).unwrap();
+    let taken = table.take(NODE, true);
+    table.unreference(slot);
+    table.lose(NODE, None);
+    table.finish(&taken[0], Outcome::Acknowledged, None);
+    assert_eq!((table.live_slots(), table.pending()), (0, 0));
+}
+
+#[test]
+fn the_first_of_a_slots_acknowledgements_is_news_and_the_others_are_not() {
+    let mut table = AckTable::new();
+    open(&mut table, &[(0, 2)]);
+    assert!(!table.take_news());
+    ack(&mut table, 0, AckType::Accept).unwrap();
+    assert!(table.take_news());
+    ack(&mut table, 1, AckType::Accept).unwrap();
+    assert!(!table.take_news());
+    table.take(NODE, true);
+    ack(&mut table, 2, AckType::Accept).unwrap();
+    assert!(table.take_news());
+}

@@ -2,7 +2,7 @@
 
 use super::{Action, Group, InFlight, InFlightKind, METADATA_PAUSE, NodeState, ShareConsumer};
 use crate::metadata::TopicIdPartition;
-use crate::share_acks::{AckType, Outcome, Taken};
+use crate::share_acks::{AckBatch, AckType, Outcome, Taken};
 use crate::share_session::{FINAL_EPOCH, SessionPlan};
 use kafka_share_messages::share_acknowledge_request as ack_request;
 use kafka_share_messages::share_fetch_request as fetch_request;
@@ -80,19 +80,27 @@ impl ShareConsumer {
         if open && wanted.is_empty() && (self.closing || members) && !self.paused_here(node) {
             return Some(self.send_final(node));
         }
+        // A fetch cannot carry renewals, and one follows the other while the application waits: renewals go first.
+        if open && !wanted.is_empty() && fetch_due && self.table.renewal_pending(node) {
+            return self.send_pending(node, now);
+        }
         if !wanted.is_empty() && fetch_due {
             return Some(self.send_fetch(node, &wanted));
         }
         if open && self.acks_overdue(node, now) {
-            let taken = self.table.take(node, true);
-            if !taken.is_empty() {
-                let deadline = now + self.config.api_timeout;
-                return Some(
-                    self.send_group(node, Group { taken, commits: Vec::new(), not_before: None, deadline, tries: 0 }),
-                );
-            }
+            return self.send_pending(node, now);
         }
         None
+    }
+
+    /// All that is pending for a node, in a request of its own.
+    fn send_pending(&mut self, node: i32, now: Instant) -> Option<Action> {
+        let taken = self.table.take(node, true);
+        if taken.is_empty() {
+            return None;
+        }
+        let deadline = now + self.config.api_timeout;
+        Some(self.send_group(node, Group { taken, commits: Vec::new(), not_before: None, deadline, tries: 0 }))
     }
 
     /// Partitions that only pause after an error keep their session.
@@ -102,7 +110,9 @@ impl ShareConsumer {
 
     fn next_group(&mut self, node: i32, now: Instant) -> Option<Group> {
         let state = self.nodes.get_mut(&node)?;
-        let at = state.groups.iter().position(|g| self.closing || g.not_before.is_none_or(|t| t <= now))?;
+        // While closing, what was refused once goes with the request that closes the session: no more waiting.
+        let due = |g: &Group| if self.closing { g.tries == 0 } else { g.not_before.is_none_or(|t| t <= now) };
+        let at = state.groups.iter().position(due)?;
         state.groups.remove(at)
     }
 
@@ -167,6 +177,12 @@ impl ShareConsumer {
                 commits.extend(group.commits);
             }
         }
+        // The close frees what a renewal would keep.
+        for renewal in taken.iter_mut().filter(|t| is_renewal(t)).map(split_renewals).collect::<Vec<_>>() {
+            self.table.finish(&renewal, Outcome::LockLost, None);
+            self.note_result(&commits, renewal.tp, Outcome::LockLost);
+        }
+        taken.retain(|t| !t.batches.is_empty());
         taken.sort_by_key(|t| (t.tp, t.batches[0].first));
         let request = self.acknowledge_request(FINAL_EPOCH, &taken);
         let token = self.start(node, taken, commits, InFlightKind::Close);
@@ -174,7 +190,7 @@ impl ShareConsumer {
     }
 
     fn acknowledge_request(&self, epoch: i32, taken: &[Taken]) -> ShareAcknowledgeRequest {
-        let batch = |b: &crate::share_acks::AckBatch| ack_request::AcknowledgementBatch {
+        let batch = |b: &AckBatch| ack_request::AcknowledgementBatch {
             first_offset: b.first,
             last_offset: b.last,
             acknowledge_types: b.types.clone(),
@@ -285,7 +301,9 @@ impl ShareConsumer {
         });
         let metadata = self.metadata.due.filter(|_| !self.metadata.in_flight && !self.subscription.is_empty());
         let paused = self.paused.values().copied();
-        nodes.flatten().chain(metadata).chain(paused).chain(self.membership.next_deadline()).min()
+        // The group is left after the last session; an answer wakes for that.
+        let heartbeat = self.membership.next_deadline().filter(|_| !self.closing || self.sessions_closed());
+        nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).min()
     }
 
     /// Time has passed: pauses end, locks expire, commits that were tried too long end.
@@ -313,4 +331,18 @@ impl ShareConsumer {
 
 fn is_renewal(taken: &Taken) -> bool {
     taken.batches.iter().any(|b| b.types.contains(&AckType::Renew.code()))
+}
+
+/// Takes the renewals out.
+fn split_renewals(taken: &mut Taken) -> Taken {
+    let mut renewals = Taken { slot: taken.slot, tp: taken.tp, batches: Vec::new() };
+    for batch in std::mem::take(&mut taken.batches) {
+        for offset in batch.first..=batch.last {
+            let at = (offset - batch.first) as usize;
+            let kind = batch.types.get(at).copied().unwrap_or(batch.types[0]);
+            let to = if kind == AckType::Renew.code() { &mut renewals } else { &mut *taken };
+            to.batches.push(AckBatch { first: offset, last: offset, types: vec![kind] });
+        }
+    }
+    renewals
 }

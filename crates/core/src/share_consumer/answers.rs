@@ -35,11 +35,10 @@ impl ShareConsumer {
         match event {
             Some(MembershipEvent::Assigned(assigned)) if !self.closing => self.assign(now, assigned),
             Some(MembershipEvent::Fenced(code)) => {
+                // The sessions outlive the membership; each is closed with its acknowledgements, which frees the rest for
+                // others. To forget them here would leave a request in flight, or the broker, with an epoch of its own.
                 self.assignment.clear();
-                let nodes: Vec<i32> = self.nodes.keys().copied().collect();
-                for node in nodes {
-                    self.lose_session(node);
-                }
+                self.discard_buffer();
                 self.events.push_back(ConsumerEvent::Fenced(code));
             }
             Some(MembershipEvent::Failed(code, message)) => {
@@ -74,10 +73,15 @@ impl ShareConsumer {
         for (node, tp) in moved {
             self.lose_partition(node, tp);
         }
-        self.metadata.due = Some(now + self.config.metadata_max_age);
+        // What was asked for while the answer was on its way may not be in it.
+        let regular = now + self.config.metadata_max_age;
+        self.metadata.due = Some(self.metadata.due.map_or(regular, |due| due.min(regular)));
         if self.leaderless().next().is_some() || topics.len() < self.subscription.len() {
-            self.metadata.due = None;
-            self.want_metadata(now);
+            self.metadata.incomplete = self.metadata.incomplete.saturating_add(1);
+            let soon = now + self.config.backoff.pause(self.metadata.incomplete, 200);
+            self.metadata.due = self.metadata.due.map(|due| due.min(soon));
+        } else {
+            self.metadata.incomplete = 0;
         }
     }
 

@@ -49,6 +49,8 @@ pub struct ShareConsumer {
     commits: BTreeMap<u64, Commit>,
     next_commit: u64,
     next_token: u64,
+    /// As many acknowledgements are pending as may be.
+    many_acks: bool,
     lock_timeout: Option<Duration>,
     metadata: MetadataState,
     events: VecDeque<ConsumerEvent>,
@@ -109,6 +111,8 @@ struct Commit {
 struct MetadataState {
     in_flight: bool,
     due: Option<Instant>,
+    /// Answers in a row that left something out.
+    incomplete: u32,
 }
 
 impl ShareConsumer {
@@ -139,8 +143,9 @@ impl ShareConsumer {
             commits: BTreeMap::new(),
             next_commit: 0,
             next_token: 0,
+            many_acks: false,
             lock_timeout: None,
-            metadata: MetadataState { in_flight: false, due: None },
+            metadata: MetadataState { in_flight: false, due: None, incomplete: 0 },
             events: VecDeque::new(),
             closing: false,
         }
@@ -273,6 +278,15 @@ impl ShareConsumer {
     /// Acknowledges all records of a chunk that have not been spoken of; answers how many.
     pub fn acknowledge_chunk(&mut self, now: Instant, chunk: &Chunk, ack: AckType) -> usize {
         self.table.acknowledge_held(chunk.slot, chunk.indexes(), ack, now)
+    }
+
+    /// Whether the acknowledgements given since this was asked last change when the machine has something to do: ask
+    /// [`ShareConsumer::poll_action`] and [`ShareConsumer::next_deadline`] again then.
+    pub fn take_ack_news(&mut self) -> bool {
+        let many = self.table.pending() >= self.config.max_acks_pending;
+        let crossed = many && !std::mem::replace(&mut self.many_acks, many);
+        self.many_acks = many;
+        self.table.take_news() || crossed
     }
 
     /// Takes pending ACCEPT and REJECT acknowledgements out of the ordinary path, for a transaction.

@@ -11,6 +11,8 @@ use kafka_share_messages::{
 };
 use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 
+mod upsets;
+
 const LOCK: Duration = Duration::from_secs(30);
 
 fn topic() -> Uuid {
@@ -506,20 +508,6 @@ fn record_limit_asks_one_broker_at_a_time() {
         rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
     }
     assert_eq!(asked, [1, 2, 3, 1, 2, 3]);
-}
-
-#[test]
-fn a_fenced_member_gives_up_all_it_held_and_joins_again() {
-    let mut rig = Rig::new(false, &[1]);
-    let chunks = rig.receive(0, 1);
-    rig.ack_all(&chunks);
-    rig.now += Duration::from_secs(5);
-    let Some(Action::Heartbeat(token, _)) = rig.machine.poll_action(rig.now) else { panic!("heartbeat expected") };
-    let fenced = ShareGroupHeartbeatResponse { error_code: ErrorCode::FENCED_MEMBER_EPOCH, ..Default::default() };
-    rig.machine.handle_heartbeat(rig.now, token, Ok(&fenced));
-    assert_eq!(rig.outcomes(), [(0, 1, Outcome::LockLost)]);
-    let Some(Action::Heartbeat(_, request)) = rig.machine.poll_action(rig.now) else { panic!("join expected") };
-    assert_eq!(request.member_epoch, 0);
 }
 
 #[test]

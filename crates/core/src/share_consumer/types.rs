@@ -175,19 +175,24 @@ pub struct FetchPartition {
 /// Decodes a ShareFetch answer. `limit` bounds what a compressed batch may expand to, in bytes.
 #[must_use]
 pub fn decode_fetch(response: ShareFetchResponse, limit: usize) -> FetchAnswer {
-    let partitions = response.responses.into_iter().flat_map(|topic| {
-        topic.partitions.into_iter().map(move |p| {
-            let tp = TopicIdPartition { topic_id: topic.topic_id, partition: p.partition_index };
+    let mut room = share_fetch::MAX_ACQUIRED;
+    let rows =
+        response.responses.into_iter().flat_map(|topic| topic.partitions.into_iter().map(move |p| (topic.topic_id, p)));
+    let partitions: Vec<FetchPartition> = rows
+        .map(|(topic_id, p)| {
+            let tp = TopicIdPartition { topic_id, partition: p.partition_index };
+            let delivery = share_fetch::decode_within(tp, p.records, &p.acquired_records, limit, room);
+            room -= delivery.ranges.iter().map(|r| r.last - r.first + 1).sum::<i64>();
             FetchPartition {
                 tp,
                 error: p.error_code,
                 message: p.error_message.as_ref().map(ToString::to_string),
                 ack_error: p.acknowledge_error_code,
                 leader: Leader { id: p.current_leader.leader_id, epoch: p.current_leader.leader_epoch },
-                delivery: share_fetch::decode(tp, p.records, &p.acquired_records, limit),
+                delivery,
             }
         })
-    });
+        .collect();
     let node = |n: &kafka_share_messages::share_fetch_response::NodeEndpoint| {
         Some(Node { id: n.node_id, host: n.host.detached(), port: u16::try_from(n.port).ok()? })
     };
@@ -195,7 +200,7 @@ pub fn decode_fetch(response: ShareFetchResponse, limit: usize) -> FetchAnswer {
         error: response.error_code,
         message: response.error_message.as_ref().map(ToString::to_string),
         lock: Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0)),
-        partitions: partitions.collect(),
+        partitions,
         nodes: response.node_endpoints.iter().filter_map(node).collect(),
     }
 }
