@@ -9,7 +9,8 @@ use kafka_share_messages::{
     ShareGroupHeartbeatResponse,
 };
 use kafka_share_wire::Str;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -39,7 +40,12 @@ impl Drop for StopGuard {
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let _guard = StopGuard(Arc::clone(&shared));
-    let mut driver = Driver { shared: Arc::clone(&shared), tasks: JoinSet::new(), connections: HashMap::new() };
+    let mut driver = Driver {
+        shared: Arc::clone(&shared),
+        tasks: JoinSet::new(),
+        connections: HashMap::new(),
+        refused: HashSet::new(),
+    };
     let mut goodbye = None;
     loop {
         let deadline = driver.carry_actions();
@@ -56,11 +62,13 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let deadline = deadline.into_iter().chain(goodbye).min();
         tokio::select! {
             () = shared.driver_woken() => {}
-            Some(done) = driver.tasks.join_next() => driver.handle_done(done),
+            Some(done) = driver.tasks.join_next() => if driver.handle_done(done).is_break() { return },
             () = sleep_until(deadline) => {}
         }
         while let Some(done) = driver.tasks.try_join_next() {
-            driver.handle_done(done);
+            if driver.handle_done(done).is_break() {
+                return;
+            }
         }
     }
 }
@@ -77,6 +85,8 @@ struct Driver {
     tasks: JoinSet<Done>,
     /// The connection that the session with a node lives on.
     connections: HashMap<i32, Connection>,
+    /// Topics whose metadata were refused, and the application told so.
+    refused: HashSet<Str>,
 }
 
 impl Driver {
@@ -134,27 +144,56 @@ impl Driver {
         Ok(connection)
     }
 
-    fn handle_done(&mut self, done: std::result::Result<Done, tokio::task::JoinError>) {
+    fn handle_done(&mut self, done: std::result::Result<Done, tokio::task::JoinError>) -> ControlFlow<()> {
         match done {
-            Ok(done) => self.handle(done),
-            // Requests do not panic and are not aborted; if one did, its deadline in the machine is the connection's.
-            Err(error) => tracing::error!(%error, "a request task of the share consumer failed"),
+            Ok(done) => {
+                self.handle(done);
+                ControlFlow::Continue(())
+            }
+            // A panic, or the runtime shuts down. The machine would wait for the answer for ever: better to stop, and say so.
+            Err(error) => {
+                tracing::error!(%error, "a request task of the share consumer failed; the consumer stops");
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Tells the application, once each, which topics it may not see.
+    fn report_refused_topics(&mut self) {
+        for name in self.shared.with(|m, _| m.subscription().to_vec()) {
+            match self.shared.cluster.topic_refusal(&name) {
+                Some(code) if self.refused.insert(name.clone()) => {
+                    self.shared.report(Error::broker(code, format_args!("topic {name:?}"), None));
+                }
+                Some(_) => {}
+                None => drop(self.refused.remove(&name)),
+            }
         }
     }
 
     fn handle(&mut self, done: Done) {
         match done {
-            Done::Heartbeat(token, answer) => self.shared.with(|m, now| match &answer {
-                Ok(response) => m.handle_heartbeat(now, token, Ok(response)),
-                Err(error) => m.handle_heartbeat(now, token, Err(failure(error))),
-            }),
+            Done::Heartbeat(token, answer) => {
+                if let Err(error) = &answer
+                    && error.kind() == ErrorKind::Authorization
+                {
+                    self.shared.report(error.clone());
+                }
+                self.shared.with(|m, now| match &answer {
+                    Ok(response) => m.handle_heartbeat(now, token, Ok(response)),
+                    Err(error) => m.handle_heartbeat(now, token, Err(failure(error))),
+                });
+            }
             Done::Fetch(node, token, answer) => {
                 self.shared.with(|m, now| m.handle_fetch(now, node, token, answer.map_err(|e| failure(&e))));
             }
             Done::Acknowledge(node, token, answer) => {
                 self.shared.with(|m, now| m.handle_acknowledge(now, node, token, answer.map_err(|e| failure(&e))));
             }
-            Done::Metadata(Ok(topics)) => self.shared.with(|m, now| m.handle_metadata(now, &topics)),
+            Done::Metadata(Ok(topics)) => {
+                self.report_refused_topics();
+                self.shared.with(|m, now| m.handle_metadata(now, &topics));
+            }
             Done::Metadata(Err(error)) => {
                 tracing::debug!(%error, "metadata of the subscribed topics is not available");
                 self.shared.with(|m, now| m.handle_metadata_failure(now));

@@ -78,6 +78,10 @@ impl Shared {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
         let result = f(&mut machine, Instant::now());
         self.collect(&mut machine);
+        if machine.take_ack_news() {
+            // Their age limit is a deadline that the driver does not know of yet.
+            self.wake_driver();
+        }
         result
     }
 
@@ -115,6 +119,14 @@ impl Shared {
                 inbox.outcomes.pop_front();
             }
             inbox.outcomes.push_back(outcome);
+        }
+    }
+
+    /// Has the next poll return an error.
+    pub(super) fn report(&self, error: Error) {
+        let mut inbox = self.inbox();
+        if inbox.errors.len() < MAX_ERRORS {
+            inbox.errors.push_back(error);
         }
     }
 

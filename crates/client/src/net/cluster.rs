@@ -356,6 +356,11 @@ impl Cluster {
         self.state().metadata.topic_by_id(id).cloned()
     }
 
+    /// The error, not to be healed by a retry, that the brokers gave for a topic last.
+    pub(crate) fn topic_refusal(&self, name: &str) -> Option<ErrorCode> {
+        self.state().metadata.topic_error(name).filter(|code| code.is_err() && !code.is_retriable())
+    }
+
     /// Leader of a partition, from the cache only.
     #[must_use]
     pub fn leader(&self, tp: TopicIdPartition) -> Option<Leader> {

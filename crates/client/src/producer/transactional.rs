@@ -119,7 +119,10 @@ impl TransactionalProducer {
             t.handle_feature(features.feature("transaction.version"));
             t.start_init()
         })?;
-        self.init_with(request.map_err(transaction_error)?, deadline).await
+        self.init_with(request.map_err(transaction_error)?, deadline).await?;
+        // A transaction that had failed before was aborted by this.
+        self.staged.end(TransactionEnd::Aborted);
+        Ok(())
     }
 
     async fn init_with(&self, request: InitProducerIdRequest, deadline: Instant) -> Result<()> {
@@ -266,7 +269,7 @@ impl TransactionalProducer {
         self.check_not_abandoned()?;
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
-        self.shared.with_transaction(Transaction::start_commit)?.map_err(transaction_error)?;
+        self.shared.with_transaction(Transaction::start_commit)?.map_err(|e| self.refuse_end(e))?;
         self.shared.with(|s| s.machine.seal_all());
         self.shared.idle(deadline).await?;
         let result = self.end(deadline).await;
@@ -291,7 +294,7 @@ impl TransactionalProducer {
     pub async fn abort_transaction(&self) -> Result<()> {
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
-        self.shared.with_transaction(Transaction::start_abort)?.map_err(transaction_error)?;
+        self.shared.with_transaction(Transaction::start_abort)?.map_err(|e| self.refuse_end(e))?;
         self.shared.with(|s| s.machine.abort_unsent(BatchErrorKind::Aborted, "the transaction was aborted"));
         // What is in flight must be over before the end, or it could come after it.
         self.shared.idle(deadline).await?;
@@ -306,6 +309,14 @@ impl TransactionalProducer {
             Err(_) => {}
         }
         result
+    }
+
+    /// A producer that is dead learns nothing more of its transaction.
+    fn refuse_end(&self, error: TxnError) -> Error {
+        if matches!(error.kind, TxnErrorKind::Fatal | TxnErrorKind::Fenced) {
+            self.staged.end(TransactionEnd::Unknown);
+        }
+        transaction_error(error)
     }
 
     /// Tells the coordinator, again until it has answered.
@@ -410,7 +421,12 @@ impl TransactionalProducer {
 
 impl TransactionalProducer {
     fn stop(&self) {
-        self.shared.with(|s| s.machine.close());
+        self.shared.with(|s| {
+            s.machine.close();
+            s.machine.abort_unsent(BatchErrorKind::Closed, "the producer was closed");
+            // A commit that waits for its records in another task must not go on without them.
+            s.machine.fail_transaction(TxnError::new(TxnErrorKind::Abortable, "the producer was closed"));
+        });
         self.stop.now.store(true, Ordering::Release);
         self.shared.work.notify_one();
         // The coordinator will end the transaction, but how and when is not learned here.

@@ -1,0 +1,42 @@
+//! Producers against the embedded broker where calls of several tasks meet.
+
+mod support;
+
+use kafka_share::{ErrorCode, PartitionReader, ProducerRecord, TransactionalProducer};
+use kafka_share_broker::{Fault, FaultAction};
+use kafka_share_messages::ApiKey;
+use std::sync::Arc;
+use std::time::Duration;
+use support::{LONG, Rig};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_beside_a_commit_never_commits_without_the_records() {
+    let rig = Rig::new(1).await;
+    let builder = TransactionalProducer::builder("", "closing").cluster(Arc::clone(&rig.cluster));
+    let producer = Arc::new(builder.build().unwrap());
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    let record = |value: &'static str| ProducerRecord::new("orders").partition(0).value(value);
+    producer.send(record("written")).await.unwrap().await.unwrap();
+    let refuse = FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    let fault = rig.broker.fault(Fault::new(refuse).key(ApiKey::PRODUCE).times(u32::MAX));
+    let late = producer.send(record("never written")).await.unwrap();
+    let committing = tokio::spawn({
+        let producer = Arc::clone(&producer);
+        async move { producer.commit_transaction().await }
+    });
+    while rig.broker.fault_hits(fault) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // The commit has its turn, so that the close cannot abort in time.
+    assert!(producer.close(Duration::from_millis(50)).await.is_err());
+    assert!(committing.await.unwrap().is_err(), "committed, though a record was given up");
+    assert!(late.await.is_err());
+    rig.broker.clear_faults();
+    // The next producer ends what was left open.
+    let builder = TransactionalProducer::builder("", "closing").cluster(Arc::clone(&rig.cluster));
+    builder.build().unwrap().init_transactions().await.unwrap();
+    let mut reader = PartitionReader::read_committed(Arc::clone(&rig.cluster), &rig.topic()).await.unwrap();
+    let read = tokio::time::timeout(LONG, reader.read_to_end()).await.unwrap().unwrap();
+    assert_eq!(read.iter().map(|batch| batch.iter().count()).sum::<usize>(), 0);
+}

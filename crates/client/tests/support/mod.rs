@@ -1,0 +1,105 @@
+//! An embedded broker with a topic and a group, and consumers on it.
+
+// Each test file uses a part of it.
+#![allow(dead_code, unused_imports)]
+
+use kafka_share::net::Cluster;
+use kafka_share::{
+    AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord, ShareRecords,
+};
+use kafka_share_broker::{EmbeddedBroker, GroupBounds};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) use kafka_share::AcknowledgementMode as Mode;
+
+/// More than any of this takes.
+pub(crate) const LONG: Duration = Duration::from_secs(20);
+/// One turn of waiting.
+pub(crate) const SHORT: Duration = Duration::from_millis(100);
+
+const TOPIC: &str = "orders";
+const GROUP: &str = "group";
+
+pub(crate) struct Rig {
+    pub(crate) broker: EmbeddedBroker,
+    pub(crate) cluster: Arc<Cluster>,
+    producer: Producer,
+}
+
+impl Rig {
+    pub(crate) async fn new(nodes: usize) -> Rig {
+        Self::with(nodes, |_| {}).await
+    }
+
+    pub(crate) async fn with(nodes: usize, bound: impl FnOnce(&mut GroupBounds)) -> Rig {
+        let mut bounds = GroupBounds::default();
+        bound(&mut bounds);
+        let broker = EmbeddedBroker::builder().nodes(nodes).topic(TOPIC, 1).group_bounds(bounds).start().await.unwrap();
+        let cluster = Cluster::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
+        let producer = Producer::builder("").cluster(Arc::clone(&cluster)).build().unwrap();
+        let rig = Rig { broker, cluster, producer };
+        rig.configure("share.auto.offset.reset", "earliest").await;
+        rig
+    }
+
+    pub(crate) async fn configure(&self, name: &str, value: &str) {
+        Admin::on(Arc::clone(&self.cluster)).alter_share_group_configs(GROUP, &[(name, value)]).await.unwrap();
+    }
+
+    pub(crate) fn topic(&self) -> String {
+        TOPIC.to_owned()
+    }
+
+    pub(crate) fn leader(&self) -> i32 {
+        self.cluster.cached_topic(TOPIC).unwrap().leaders[0].id
+    }
+
+    /// Writes records whose values are their offsets.
+    pub(crate) async fn produce(&self, offsets: Range<i64>) {
+        for offset in offsets {
+            drop(self.producer.send(ProducerRecord::new(TOPIC).partition(0).value(offset.to_string())).await.unwrap());
+        }
+        self.producer.flush().await.unwrap();
+    }
+
+    pub(crate) fn consumer(&self, mode: AcknowledgementMode) -> KafkaShareConsumer {
+        self.consumer_with(mode, 500)
+    }
+
+    pub(crate) fn consumer_with(&self, mode: AcknowledgementMode, max_poll_records: usize) -> KafkaShareConsumer {
+        let builder = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&self.cluster));
+        let consumer = builder.acknowledgement_mode(mode).max_poll_records(max_poll_records).build().unwrap();
+        consumer.subscribe([TOPIC]).unwrap();
+        consumer
+    }
+
+    /// One that shares no connection with anybody.
+    pub(crate) fn own_consumer(&self, mode: AcknowledgementMode) -> KafkaShareConsumer {
+        let builder = KafkaShareConsumer::builder(&self.broker.bootstrap_servers(), GROUP);
+        let consumer = builder.acknowledgement_mode(mode).build().unwrap();
+        consumer.subscribe([TOPIC]).unwrap();
+        consumer
+    }
+
+    /// Polls until `count` records have come.
+    pub(crate) async fn receive(&self, consumer: &KafkaShareConsumer, count: usize) -> Vec<ShareRecords> {
+        let until = Instant::now() + LONG;
+        let mut all = Vec::new();
+        while all.iter().map(ShareRecords::len).sum::<usize>() < count {
+            assert!(Instant::now() < until, "{count} records expected, had {:?}", offsets(&all));
+            all.push(consumer.poll(SHORT).await.unwrap());
+        }
+        all.retain(|records| !records.is_empty());
+        all
+    }
+}
+
+/// Offset and delivery count of each record, after a look at its value.
+pub(crate) fn offsets(records: &[ShareRecords]) -> Vec<(i64, i16)> {
+    let all = records.iter().flatten();
+    all.inspect(|r| assert_eq!(r.value(), Some(r.offset().to_string().as_bytes())))
+        .map(|r| (r.offset(), r.delivery_count()))
+        .collect()
+}
