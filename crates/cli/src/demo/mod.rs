@@ -126,6 +126,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     run_tasks(&engine, &plan, &progress, setup.lock, &bar).await;
     let seconds = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
+    verify::end_what_was_left(&engine, &plan).await?;
     let counts = verify::count(&engine, &plan, &lines).await?;
     let report = Report { plan: &plan, progress: &progress, counts, seconds, backend, input_records: lines.len() };
     report.print(args.json);

@@ -6,6 +6,7 @@ use super::input::place;
 use super::state::Progress;
 use super::task::{OFFSET_HEADER, PARTITION_HEADER, transform};
 use crate::exit::Failure;
+use kafka_share::TransactionalProducer;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,16 @@ pub(super) struct Counts {
     pub(super) duplicated: u64,
     /// Output records without a source, or with a value that their source does not give.
     pub(super) foreign: u64,
+}
+
+/// Ends the transactions that dropped tasks left open, or with a commit on its way: until then they hold back what a
+/// read_committed reader sees, and behind them it would find neither a record that is missing nor one that is there twice.
+pub(super) async fn end_what_was_left(engine: &Engine, plan: &Plan) -> Result<(), Failure> {
+    for task in 0..plan.tasks {
+        let builder = TransactionalProducer::builder("", &plan.transactional_id(task)).cluster(engine.cluster());
+        builder.build()?.init_transactions().await?;
+    }
+    Ok(())
 }
 
 /// Counts the output. Equal lines count apart, because each output record names its source.
@@ -102,5 +113,59 @@ pub(super) async fn all_there(engine: &Engine, plan: &Plan, progress: &Progress)
             tracing::info!(?failure, "the output cannot be read at the moment");
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_args::ClusterArgs;
+    use crate::demo::Semantics;
+    use clap::Parser;
+    use kafka_share::ProducerRecord;
+
+    #[derive(Debug, Parser)]
+    struct Given {
+        #[command(flatten)]
+        cluster: ClusterArgs,
+    }
+
+    /// Writes the output of the first line as a task does, in a transaction that is committed or left open.
+    async fn write(engine: &Engine, plan: &Plan, task: u16, commit: bool) {
+        let builder = TransactionalProducer::builder("", &plan.transactional_id(task)).cluster(engine.cluster());
+        let producer = builder.build().unwrap();
+        producer.init_transactions().await.unwrap();
+        producer.begin_transaction().unwrap();
+        let record = ProducerRecord::new(&plan.output_topic).partition(0).value("LINE");
+        let record = record.header(PARTITION_HEADER, b"0").header(OFFSET_HEADER, b"0");
+        producer.send(record).await.unwrap().await.unwrap();
+        if commit {
+            producer.commit_transaction().await.unwrap();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn duplicates_behind_a_transaction_left_open_are_counted() {
+        let args = Given::parse_from(["demo"]);
+        let engine = Engine::start(&args.cluster, 1, false, 1).await.unwrap();
+        let plan = Plan {
+            input_topic: "in".into(),
+            output_topic: "out".into(),
+            group: "group".into(),
+            tasks: 2,
+            partitions: 1,
+            semantics: Semantics::ExactlyOnce,
+            chaos: false,
+            seed: 1,
+            batch: 1,
+            deadline: Instant::now() + Duration::from_secs(60),
+        };
+        engine.prepare(&plan).await.unwrap();
+        write(&engine, &plan, 0, true).await;
+        write(&engine, &plan, 1, false).await;
+        write(&engine, &plan, 0, true).await;
+        end_what_was_left(&engine, &plan).await.unwrap();
+        let counts = count(&engine, &plan, &["line".to_owned()]).await.unwrap();
+        assert_eq!((counts.output, counts.missing, counts.duplicated, counts.foreign), (2, 0, 1, 0));
     }
 }
