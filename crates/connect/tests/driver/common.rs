@@ -154,6 +154,8 @@ pub(crate) type Script = dyn Fn(&[SinkRecord], &SinkTaskContext) -> Result<(), C
 pub(crate) struct Scripted {
     script: Arc<Script>,
     pub(crate) sends: bool,
+    /// What the next flushes fail with.
+    pub(crate) flushes: Arc<Mutex<Vec<ConnectError>>>,
     pub(crate) puts: Arc<Mutex<Vec<Put>>>,
 }
 
@@ -161,7 +163,7 @@ impl Scripted {
     pub(crate) fn new(
         script: impl Fn(&[SinkRecord], &SinkTaskContext) -> Result<(), ConnectError> + Send + Sync + 'static,
     ) -> Self {
-        Scripted { script: Arc::new(script), sends: false, puts: Arc::default() }
+        Scripted { script: Arc::new(script), sends: false, flushes: Arc::default(), puts: Arc::default() }
     }
 
     pub(crate) fn boxed(&self) -> Box<dyn SinkConnector> {
@@ -234,5 +236,9 @@ impl SinkTask for ScriptedTask {
         let put = Put { task: context.task(), records: rows, ok: result.is_ok() };
         self.of.puts.lock().expect("puts").push(put);
         result
+    }
+
+    async fn flush(&mut self) -> Result<(), ConnectError> {
+        self.of.flushes.lock().expect("flushes").pop().map_or(Ok(()), Err)
     }
 }

@@ -147,3 +147,26 @@ async fn a_full_disk_accepts_nothing() {
     assert_eq!((accepted(&status), rejected(&status)), (0, 0));
     worker.stop(PATIENCE).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_accepted_whose_flush_failed() {
+    let bench = Bench::start(1).await;
+    bench.load(1, values(5), false).await;
+    let sink = Scripted::new(|_, _| Ok(()));
+    // The last one first.
+    *sink.flushes.lock().expect("flushes") =
+        vec![ConnectError::fatal("disk gone"), ConnectError::retriable("disk full")];
+    let mut worker = Worker::start(bench.config(&[]), sink.boxed()).await.expect("worker");
+    worker.all_ended().await;
+    let status = worker.status();
+    assert!(failure(&status).is_some_and(|w| w.contains("disk gone")), "{status:?}");
+    assert_eq!((accepted(&status), rejected(&status)), (0, 0));
+    worker.stop(PATIENCE).await;
+    let mut worker = Worker::start(bench.config(&[]), sink.boxed()).await.expect("worker");
+    let status = until(&worker, "5 accepted", |s| accepted(s) == 5).await;
+    assert_eq!(rejected(&status), 0);
+    bench.all_done(&[(0, 5)]).await;
+    worker.stop(PATIENCE).await;
+    let last = sink.puts().pop().expect("a put");
+    assert_eq!(last.records.iter().map(|r| r.2).collect::<Vec<_>>(), [3; 5]);
+}
