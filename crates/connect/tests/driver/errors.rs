@@ -36,7 +36,7 @@ async fn r145_tolerance_none_fails_the_task_and_loses_nothing() {
     let check = refuse(&[5]);
     let sink = Scripted::new(move |records, _| check(records));
     let mut worker = Worker::start(bench.config(&[]), sink.boxed()).await.expect("worker");
-    worker.all_ended().await;
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     let why = failure(&status).expect("a failed task");
     assert!(why.contains("in-0@5") && why.contains("cannot store v0005") && why.contains("errors.tolerance"), "{why}");
@@ -79,7 +79,7 @@ async fn r146_a_reported_record_fails_the_task_with_tolerance_none_although_put_
     let bench = Bench::start(1).await;
     bench.load(1, values(10), false).await;
     let mut worker = Worker::start(bench.config(&[]), reporting().boxed()).await.expect("worker");
-    worker.all_ended().await;
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
     assert_eq!((accepted(&status), rejected(&status)), (9, 0));
@@ -112,7 +112,7 @@ async fn a_record_that_does_not_convert_fails_the_task_with_tolerance_none() {
     bench.load(1, ["{}".to_owned(), "{".to_owned()], false).await;
     let sink = Scripted::new(|_, _| Ok(()));
     let mut worker = Worker::start(bench.config(&[("value.converter", "json")]), sink.boxed()).await.expect("worker");
-    worker.all_ended().await;
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     assert!(failure(&status).is_some_and(|w| w.contains("in-0@1") && w.contains("not JSON")), "{status:?}");
     assert_eq!((accepted(&status), rejected(&status)), (0, 0));
@@ -157,7 +157,7 @@ async fn nothing_is_accepted_whose_flush_failed() {
     *sink.flushes.lock().expect("flushes") =
         vec![ConnectError::fatal("disk gone"), ConnectError::retriable("disk full")];
     let mut worker = Worker::start(bench.config(&[]), sink.boxed()).await.expect("worker");
-    worker.all_ended().await;
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     assert!(failure(&status).is_some_and(|w| w.contains("disk gone")), "{status:?}");
     assert_eq!((accepted(&status), rejected(&status)), (0, 0));

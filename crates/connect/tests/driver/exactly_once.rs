@@ -92,7 +92,7 @@ async fn a_task_that_fails_leaves_no_output_of_what_it_did_not_accept() {
         false => Ok(()),
     });
     let mut worker = Worker::start(bench.config(&[EXACTLY_ONCE]), sink.boxed()).await.expect("worker");
-    worker.all_ended().await;
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     assert!(failure(&status).is_some_and(|w| w.contains("in-0@13: unlucky")), "{status:?}");
     assert_eq!(bench.output().await.len() as u64, accepted(&status));
@@ -109,7 +109,7 @@ async fn a_record_that_does_not_convert_fails_the_task_by_its_own_name() {
     bench.load(1, ["{".to_owned()], false).await;
     let config = bench.config(&[EXACTLY_ONCE, ("value.converter", "json")]);
     let mut worker = Worker::start(config, sending(|_| Ok(())).boxed()).await.expect("worker");
-    worker.all_ended().await;
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     assert!(failure(&status).is_some_and(|w| w.contains("in-0@0") && w.contains("not JSON")), "{status:?}");
     worker.stop(PATIENCE).await;
