@@ -67,7 +67,9 @@ pub struct ConnectorConfig {
     pub max_delivery_count: Option<u32>,
     /// `errors.tolerance`
     pub tolerance: Tolerance,
-    /// `errors.retry.timeout` (default 0: no retries; -1 is for ever)
+    /// `errors.retry.timeout`: how long a put is tried again inside the renewed lock before its records are released.
+    /// Default -1, for ever: each release costs a delivery, and at the group's limit the broker archives the record, so
+    /// an outage of the sink longer than a few tries would lose it.
     pub retry_timeout: Option<Duration>,
     /// `errors.retry.delay.max.ms` (default 60 s)
     pub retry_delay_max: Duration,
@@ -156,7 +158,7 @@ impl ConnectorConfig {
             retry_timeout: match number(
                 get("errors.retry.timeout"),
                 "errors.retry.timeout",
-                0,
+                -1,
                 -1,
                 i64::from(i32::MAX),
             )? {
@@ -265,7 +267,7 @@ mod tests {
         assert_eq!(config.topics, ["a", "b"]);
         assert_eq!(config.consumer["max.poll.records"], "7");
         assert!(!config.consumer.contains_key("group.protocol"));
-        assert_eq!(config.retry_timeout, Some(Duration::ZERO));
+        assert_eq!(config.retry_timeout, None);
     }
 
     #[test]

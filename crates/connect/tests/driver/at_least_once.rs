@@ -70,7 +70,8 @@ async fn r142_beyond_the_retry_timeout_records_are_released_and_come_again() {
         true => Err(ConnectError::retriable("busy")),
         false => Ok(()),
     });
-    let mut worker = Worker::start(bench.config(&[]), sink.boxed()).await.expect("worker");
+    let config = bench.config(&[("errors.retry.timeout", "0")]);
+    let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
     let status = until(&worker, "20 accepted", |s| accepted(s) == 20).await;
     assert!(released(&status) >= 20, "{status:?}");
     bench.all_done(&[(0, 20)]).await;

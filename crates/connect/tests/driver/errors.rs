@@ -141,7 +141,7 @@ async fn a_sink_that_panics_fails_its_own_task_only() {
 async fn a_full_disk_accepts_nothing() {
     let bench = Bench::start(1).await;
     bench.load(1, values(3), false).await;
-    let config = bench.config(&[("connector.class", "file"), ("file", "/dev/full")]);
+    let config = bench.config(&[("connector.class", "file"), ("file", "/dev/full"), ("errors.retry.timeout", "0")]);
     let mut worker = Worker::start(config, sinks::connector("file").expect("sink")).await.expect("worker");
     let status = until(&worker, "3 released", |s| released(s) >= 3).await;
     assert_eq!((accepted(&status), rejected(&status)), (0, 0));

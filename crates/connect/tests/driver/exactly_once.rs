@@ -58,7 +58,8 @@ async fn released_batches_come_again_and_are_copied_once() {
         true => Err(ConnectError::retriable("busy")),
         false => Ok(()),
     });
-    let mut worker = Worker::start(bench.config(&[EXACTLY_ONCE]), sink.boxed()).await.expect("worker");
+    let config = bench.config(&[("errors.retry.timeout", "0"), EXACTLY_ONCE]);
+    let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
     until(&worker, "30 accepted", |s| accepted(s) == 30).await;
     bench.all_done(&[(0, 30)]).await;
     worker.stop(PATIENCE).await;
