@@ -21,7 +21,6 @@ const MAX_OUTCOMES: usize = 65_536;
 /// Errors kept for the next poll.
 const MAX_ERRORS: usize = 16;
 
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) cluster: Arc<Cluster>,
     /// Whose session connections these are.
@@ -41,6 +40,13 @@ pub(crate) struct Shared {
     closing: AtomicBool,
     /// Version of ShareAcknowledge that the brokers speak; 0 until one was asked.
     pub(super) ack_version: AtomicI16,
+}
+
+// Every record of a poll leads here: settings and buffers have no place in the log line of a record.
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShareConsumer").field("mode", &self.mode).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
