@@ -119,7 +119,7 @@ fn connector_files_that_cannot_be_used() {
     one_line(&fails(&["connect", &broken, &good], 2, &["broken.properties:1"]));
     one_line(&fails(&["connect", &worker, &json], 2, &["json.json", "JSON"]));
     one_line(&fails(&["connect", &worker, &class], 2, &["magic"]));
-    one_line(&fails(&["connect", &worker, &no_file], 1, &["file is missing"]));
+    one_line(&fails(&["connect", &worker, &no_file], 2, &["file is missing"]));
 }
 
 #[test]
