@@ -26,3 +26,7 @@ pub use producer::{
     TransactionalProducerBuilder, transactional_acknowledgements_offered,
 };
 pub use reader::{PartitionReader, ReadBatch, ReadRecord};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
