@@ -20,10 +20,25 @@ fn play(address: SocketAddr) -> Vec<String> {
     all
 }
 
+/// Rounds, each on fresh brokers. A rule that differs differs in every round; a real broker that settles a release a
+/// moment later than its client's next fetch, on a busy machine, does not.
+const ROUNDS: usize = 3;
+
 #[test]
 fn the_embedded_broker_answers_as_kafka_does() {
-    let test = "the_embedded_broker_answers_as_kafka_does";
-    let Some(kafka) = RealKafka::start(test, "4.4.0") else { return };
+    let mut differences = String::new();
+    for round in 1..=ROUNDS {
+        match round_differs() {
+            None => return,
+            Some(found) => differences.push_str(&format!("round {round}:\n{found}\n")),
+        }
+    }
+    panic!("{differences}");
+}
+
+/// Plays once on fresh brokers; answers what differs.
+fn round_differs() -> Option<String> {
+    let kafka = RealKafka::start("the_embedded_broker_answers_as_kafka_does", "4.4.0")?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let broker = runtime.block_on(EmbeddedBroker::builder().transactional_acks(false).start()).expect("a broker");
@@ -36,6 +51,14 @@ fn the_embedded_broker_answers_as_kafka_does() {
     let differ =
         |(ours, theirs): (&String, &String)| (ours != theirs).then(|| format!("ours  {ours}\nkafka {theirs}\n"));
     let differences: Vec<String> = ours.iter().zip(&theirs).filter_map(differ).collect();
-    assert!(differences.is_empty(), "{}\nkafka's transcript:\n{}", differences.join("\n"), theirs.join("\n"));
-    assert_eq!(ours.len(), theirs.len());
+    if differences.is_empty() && ours.len() == theirs.len() {
+        return None;
+    }
+    Some(format!(
+        "{}\n{} answers of ours, {} of Kafka's:\n{}",
+        differences.join("\n"),
+        ours.len(),
+        theirs.len(),
+        theirs.join("\n")
+    ))
 }
