@@ -195,7 +195,7 @@ impl Membership {
             return Some(MembershipEvent::Left);
         }
         match response.error_code {
-            ErrorCode::NONE => Some(self.accepted(now, response)).flatten(),
+            ErrorCode::NONE => self.accepted(now, response),
             ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_MEMBER_EPOCH | ErrorCode::GROUP_ID_NOT_FOUND => {
                 self.epoch = 0;
                 self.told = false;

@@ -96,7 +96,7 @@ impl World {
             }
             11 => {
                 let deadline = self.now + Duration::from_secs(u.int_in_range(0..=60)?);
-                self.commits.push(self.machine.commit(self.now, deadline));
+                self.commits.push(self.machine.commit(deadline));
             }
             12 => match u.int_in_range(0..=3)? {
                 0 => self.machine.handle_disconnected(self.now, u.int_in_range(1..=3)?),

@@ -6,7 +6,7 @@ use super::input::place;
 use super::state::Progress;
 use super::task::{OFFSET_HEADER, PARTITION_HEADER, transform};
 use crate::exit::Failure;
-use kafka_share::TransactionalProducer;
+use kafka_share::{ReadRecord, TransactionalProducer};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -41,9 +41,9 @@ pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String]) -> Res
     while let Some(batch) = reader.next_batch().await? {
         for record in &batch {
             counts.output += 1;
-            let header = |name| record.headers().find(|h| h.key_str() == Some(name)).and_then(|h| h.value);
-            let number =
-                |name| header(name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok());
+            let number = |name| {
+                header(&record, name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok())
+            };
             let (Some(partition), Some(offset)) = (number(PARTITION_HEADER), number(OFFSET_HEADER)) else {
                 counts.foreign += 1;
                 continue;
@@ -65,6 +65,11 @@ pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String]) -> Res
         }
     }
     Ok(counts)
+}
+
+/// Value of a header.
+fn header<'a>(record: &ReadRecord<'a>, name: &str) -> Option<&'a [u8]> {
+    record.headers().find(|h| h.key_str() == Some(name)).and_then(|h| h.value)
 }
 
 /// When to look into the output, because nothing was committed for a while: a commit whose answer was lost is in the
@@ -98,8 +103,8 @@ pub(super) async fn all_there(engine: &Engine, plan: &Plan, progress: &Progress)
         let mut reader = engine.reader(&plan.output_topic).await?;
         while let Some(batch) = reader.next_batch().await? {
             for record in &batch {
-                let header = |name| record.headers().find(|h| h.key_str() == Some(name)).and_then(|h| h.value);
-                seen.insert((header(PARTITION_HEADER).map(<[u8]>::to_vec), header(OFFSET_HEADER).map(<[u8]>::to_vec)));
+                let part = |name| header(&record, name).map(<[u8]>::to_vec);
+                seen.insert((part(PARTITION_HEADER), part(OFFSET_HEADER)));
             }
         }
         Ok::<usize, Failure>(seen.len())

@@ -217,20 +217,20 @@ fn failure(error: &Error) -> RequestFailure {
 }
 
 async fn heartbeat(shared: &Shared, request: &ShareGroupHeartbeatRequest) -> Result<ShareGroupHeartbeatResponse> {
-    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    let deadline = Instant::now() + shared.cluster.config().request_timeout;
     let group = request.group_id.to_string();
     shared.cluster.call_coordinator(CoordinatorKind::Group, &group, request, deadline, |r| r.error_code).await
 }
 
 async fn metadata(shared: &Shared, topics: &[Str]) -> Result<Vec<TopicLeaders>> {
-    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    let deadline = Instant::now() + shared.cluster.config().request_timeout;
     shared.cluster.refresh_topics(topics, deadline).await?;
     let known = topics.iter().filter_map(|name| shared.cluster.cached_topic(name));
     Ok(known.map(|t| TopicLeaders { id: t.id, name: t.name.clone(), leaders: t.leaders.clone() }).collect())
 }
 
 async fn fetch(shared: &Shared, connection: &Connection, request: &ShareFetchRequest) -> Result<FetchAnswer> {
-    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    let deadline = Instant::now() + shared.cluster.config().request_timeout;
     let versions = connection.ready(deadline).await?;
     if request.share_acquire_mode != 0 && versions.pick::<ShareFetchRequest>().is_ok_and(|v| v < 2) {
         let text = "share.acquire.mode=record_limit is not supported by this cluster: it needs ShareFetch version 2 (Kafka 4.2)";
@@ -248,6 +248,6 @@ async fn acknowledge(
     connection: &Connection,
     request: &ShareAcknowledgeRequest,
 ) -> Result<ShareAcknowledgeResponse> {
-    let deadline = shared.cluster.request_deadline(Instant::now() + Duration::from_secs(3600));
+    let deadline = Instant::now() + shared.cluster.config().request_timeout;
     connection.call(request, deadline).await
 }

@@ -279,7 +279,7 @@ impl Shared {
         let deadline = deadline_in(timeout);
         let id = self.with(|m, now| {
             m.accept_delivered(now);
-            m.commit(now, deadline)
+            m.commit(deadline)
         });
         self.wake_driver();
         let guard = CommitGuard { shared: self, id };
@@ -319,7 +319,7 @@ impl Shared {
         self.check_open()?;
         self.with(|m, now| {
             m.accept_delivered(now);
-            let id = m.commit(now, now + self.cluster.config().default_api_timeout);
+            let id = m.commit(now + self.cluster.config().default_api_timeout);
             m.forget_commit(id);
         });
         self.wake_driver();

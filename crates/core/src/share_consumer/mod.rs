@@ -337,7 +337,7 @@ impl ShareConsumer {
 
     /// Sends all acknowledgements given so far, without waiting for a fetch to carry them. Later ones do not belong to
     /// this commit. Where there are none, it is done at once.
-    pub fn commit(&mut self, now: Instant, deadline: Instant) -> u64 {
+    pub fn commit(&mut self, deadline: Instant) -> u64 {
         self.next_commit += 1;
         let id = self.next_commit;
         let mut commit = Commit::default();
@@ -356,7 +356,6 @@ impl ShareConsumer {
                 commit.waiting += 1;
             }
         }
-        let _ = now;
         self.commits.insert(id, commit);
         id
     }

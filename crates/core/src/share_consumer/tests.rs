@@ -215,7 +215,7 @@ fn one_by_one_acknowledgements_are_one_request() {
             assert!(rig.requests().is_empty());
         }
     }
-    rig.machine.commit(rig.now, rig.now + LOCK);
+    rig.machine.commit(rig.now + LOCK);
     let (_, _, request) = rig.acknowledge();
     assert_eq!(ranges(&request), [(0, 499, vec![1])]);
 }
@@ -225,7 +225,7 @@ fn r002_a_refused_session_ends_its_acknowledgements_and_opens_anew() {
     let mut rig = Rig::new(false, &[1]);
     let chunks = rig.receive(0, 9);
     rig.ack_all(&chunks);
-    let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+    let commit = rig.machine.commit(rig.now + LOCK);
     let (node, token, _) = rig.acknowledge();
     let answer = ShareAcknowledgeResponse { error_code: ErrorCode::INVALID_SHARE_SESSION_EPOCH, ..Default::default() };
     rig.machine.handle_acknowledge(rig.now, node, token, Ok(answer));
@@ -264,7 +264,7 @@ fn r004_a_connection_lost_between_requests_ends_every_acknowledgement() {
     rig.ack_all(&chunks);
     rig.machine.handle_disconnected(rig.now, 1);
     assert_eq!(rig.outcomes(), [(0, 4, Outcome::LockLost)]);
-    let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+    let commit = rig.machine.commit(rig.now + LOCK);
     assert_eq!(rig.machine.poll_commit(commit), Some(CommitResult::new()));
 }
 
@@ -293,7 +293,7 @@ fn r007_one_request_per_broker_at_a_time() {
     rig.poll();
     let (node, token, _) = rig.fetch();
     rig.ack_all(&chunks);
-    let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+    let commit = rig.machine.commit(rig.now + LOCK);
     assert!(rig.requests().is_empty());
     rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
     let (node, token, request) = rig.acknowledge();
@@ -411,7 +411,7 @@ fn r035_outcomes_are_per_partition() {
     rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, 0, 1), (1, 0, 1), (2, 0, 1)])));
     let chunks = rig.poll();
     rig.ack_all(&chunks);
-    let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+    let commit = rig.machine.commit(rig.now + LOCK);
     let (node, token, _) = rig.acknowledge();
     let rows =
         [(0, ErrorCode::NONE), (1, ErrorCode::NOT_LEADER_OR_FOLLOWER), (2, ErrorCode::COORDINATOR_NOT_AVAILABLE)];
@@ -433,7 +433,7 @@ fn r040_retried_commits_end_at_their_deadline() {
     let mut rig = Rig::with(false, &[1], |c| c.api_timeout = Duration::from_secs(3));
     let chunks = rig.receive(0, 0);
     rig.ack_all(&chunks);
-    let commit = rig.machine.commit(rig.now, rig.now + Duration::from_secs(3));
+    let commit = rig.machine.commit(rig.now + Duration::from_secs(3));
     let mut sent = 0;
     for _ in 0..1000 {
         for action in rig.requests() {
@@ -458,7 +458,7 @@ fn r041_a_deleted_topic_ends_its_commit_at_once() {
     let mut rig = Rig::new(false, &[1]);
     let chunks = rig.receive(0, 0);
     rig.ack_all(&chunks);
-    let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+    let commit = rig.machine.commit(rig.now + LOCK);
     let (node, token, _) = rig.acknowledge();
     rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)])));
     assert_eq!(
@@ -473,7 +473,7 @@ fn an_answer_lost_after_sending_is_unknown_and_before_it_lost() {
         let mut rig = Rig::new(false, &[1]);
         let chunks = rig.receive(0, 1);
         rig.ack_all(&chunks);
-        rig.machine.commit(rig.now, rig.now + LOCK);
+        rig.machine.commit(rig.now + LOCK);
         let (node, token, _) = rig.acknowledge();
         rig.machine.handle_acknowledge(rig.now, node, token, Err(lost(maybe_done)));
         assert_eq!(rig.outcomes(), [(0, 1, outcome)]);
@@ -486,7 +486,7 @@ fn renewals_go_by_themselves_and_move_the_lock() {
     let chunks = rig.receive(0, 1);
     let handle = chunks[0].handle(&chunks[0].entries()[0]);
     rig.machine.acknowledge(rig.now, handle, AckType::Renew).unwrap();
-    rig.machine.commit(rig.now, rig.now + LOCK);
+    rig.machine.commit(rig.now + LOCK);
     let (node, token, request) = rig.acknowledge();
     assert!(request.is_renew_ack);
     assert_eq!(ranges(&request), [(0, 0, vec![4])]);

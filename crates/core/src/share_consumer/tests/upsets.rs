@@ -42,7 +42,7 @@ fn an_answer_to_a_fetch_from_before_the_fencing_keeps_the_session_in_step() {
     rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, 2, 3)])));
     let chunks = rig.poll();
     rig.ack_all(&chunks);
-    let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+    let commit = rig.machine.commit(rig.now + LOCK);
     let (node, token, request) = rig.acknowledge();
     assert_eq!((request.share_session_epoch, ranges(&request)), (2, vec![(2, 3, vec![1])]));
     rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
@@ -74,7 +74,7 @@ fn r026_the_final_word_follows_a_renewal_that_is_on_its_way() {
         let chunks = rig.receive(0, 0);
         let handle = chunks[0].handle(&chunks[0].entries()[0]);
         rig.machine.acknowledge(rig.now, handle, AckType::Renew).unwrap();
-        rig.machine.commit(rig.now, rig.now + LOCK);
+        rig.machine.commit(rig.now + LOCK);
         let (node, token, _) = rig.acknowledge();
         rig.machine.acknowledge(rig.now, handle, AckType::Accept).unwrap();
         let again = rig.machine.acknowledge(rig.now, handle, AckType::Reject);
@@ -85,7 +85,7 @@ fn r026_the_final_word_follows_a_renewal_that_is_on_its_way() {
             assert_eq!(rig.outcomes(), [(0, 0, Outcome::LockLost)]);
             continue;
         }
-        let commit = rig.machine.commit(rig.now, rig.now + LOCK);
+        let commit = rig.machine.commit(rig.now + LOCK);
         let (node, token, request) = rig.acknowledge();
         assert_eq!(ranges(&request), [(0, 0, vec![1])]);
         rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
@@ -103,7 +103,7 @@ fn a_record_that_comes_again_before_its_lock_ended_here_is_acknowledged_once() {
     assert_eq!(rig.machine.acknowledge(rig.now, handle(&old[0], 3), AckType::Accept), Err(AckError::LockLost));
     rig.machine.acknowledge(rig.now, handle(&old[0], 0), AckType::Accept).unwrap();
     rig.ack_all(&again);
-    rig.machine.commit(rig.now, rig.now + LOCK);
+    rig.machine.commit(rig.now + LOCK);
     let (_, _, request) = rig.acknowledge();
     assert_eq!(ranges(&request), [(0, 0, vec![1]), (2, 5, vec![1])]);
 }
@@ -113,7 +113,7 @@ fn closing_does_not_repeat_a_refused_acknowledgement_without_end() {
     let mut rig = Rig::new(false, &[1]);
     let chunks = rig.receive(0, 1);
     rig.ack_all(&chunks);
-    rig.machine.commit(rig.now, rig.now + LOCK);
+    rig.machine.commit(rig.now + LOCK);
     rig.machine.close(rig.now);
     let (node, token, request) = rig.acknowledge();
     assert_eq!(request.share_session_epoch, 1);
