@@ -1,6 +1,7 @@
 //! What share groups look like inside, for debugging.
 
 use crate::cluster::Cluster;
+use crate::share_coordinator::ShareKey;
 
 /// State of all share groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,7 @@ impl Cluster {
         }
         freed.sort_unstable();
         for (topic, partition) in &freed {
+            self.share.store.mark(&ShareKey { group: group.clone(), topic: *topic, partition: *partition });
             self.wake(&crate::cluster::WaitKey::SharePartition(group.clone(), *topic, *partition));
         }
         self.run_woken(now);

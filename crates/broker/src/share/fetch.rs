@@ -264,6 +264,7 @@ fn acquire_one(
     let mut extents = std::mem::take(&mut share.extents);
     let Some(live) = share.live_mut(&key) else { return nothing };
     let machine = &mut live.machine;
+    let start = machine.start();
     machine.advance_to(log.start_offset());
     let mut got = Vec::new();
     if machine.can_acquire(limits.max_locks) {
@@ -275,7 +276,12 @@ fn acquire_one(
             drop_aborted(log, machine, &mut got);
         }
     }
+    let moved = machine.start() != start;
     share.extents = extents;
+    // Acquiring is not stored: locks and delivery counts of records under one do not outlive the leader.
+    if moved {
+        share.store.mark(&key);
+    }
     share.arm(&key);
     let (Some(first), Some(last)) = (got.first(), got.last()) else { return nothing };
     let read = log.read(first.first, last.last + 1, usize::MAX, true);

@@ -5,9 +5,10 @@ use crate::Now;
 use crate::cluster::{Cluster, Partition, Refusal};
 use crate::settings::OffsetReset;
 use crate::share_coordinator::ShareKey;
-use crate::share_partition::{SharePartition, StoredShareState};
+use crate::share_partition::{SharePartition, StoredShareState, StoredState};
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A share-partition at its leader.
@@ -19,6 +20,17 @@ pub(crate) struct Live {
     state_epoch: i32,
     /// The entry in the table of timers.
     pub(super) timer: Option<Duration>,
+}
+
+impl Live {
+    fn stored(&self) -> StoredShareState {
+        StoredShareState {
+            state_epoch: self.state_epoch,
+            leader_epoch: self.leader_epoch,
+            start_offset: self.machine.start(),
+            batches: self.machine.snapshot(),
+        }
+    }
 }
 
 const NOT_INITIALIZED: &str = "The share-partition has no state: no member of the group has subscribed to the topic.";
@@ -111,15 +123,42 @@ impl Share {
         if let Some(timer) = live.timer {
             self.timers.remove(&(timer, key.clone()));
         }
-        if keep {
-            let state = StoredShareState {
-                state_epoch: live.state_epoch,
-                leader_epoch: live.leader_epoch,
-                start_offset: live.machine.start(),
-                batches: live.machine.snapshot(),
-            };
-            self.store.write(key, state);
+        if keep && let Err(code) = self.store.write(key, live.stored()) {
+            // The state that fenced it is the newer one.
+            tracing::debug!(group = key.group.as_str(), topic = %key.topic, key.partition, %code, "stale share state");
         }
+    }
+
+    /// Begins to keep track of changes, for [`Share::changed`].
+    #[allow(dead_code)]
+    pub(crate) fn track_changes(&mut self) {
+        self.store.track();
+    }
+
+    /// Share-partitions whose stored state ([`Share::stored_state`]) may have changed since the last call. Empty
+    /// unless [`Share::track_changes`] was called.
+    #[allow(dead_code)]
+    pub(crate) fn changed(&mut self) -> BTreeSet<ShareKey> {
+        self.store.take_changed()
+    }
+
+    /// The state of a share-partition as a share coordinator keeps it, as of now: the leader's where there is one.
+    /// `None`: it was deleted.
+    #[allow(dead_code)]
+    pub(crate) fn stored_state(&self, key: &ShareKey) -> Option<StoredShareState> {
+        let live = self.live(key).map(Live::stored);
+        live.or_else(|| self.store.read(key).cloned())
+    }
+
+    /// Puts back a state that was kept on disk, before anybody connects.
+    #[allow(dead_code)]
+    pub(crate) fn restore_state(&mut self, key: ShareKey, state: StoredShareState) {
+        for batch in &state.batches {
+            if let StoredState::Pending { by, .. } = batch.state {
+                self.staged.entry(by.producer_id).or_default().insert(key.clone());
+            }
+        }
+        self.store.restore(key, state);
     }
 }
 
@@ -155,13 +194,7 @@ impl Cluster {
         let live =
             Live { machine, leader: partition.leader, leader_epoch: partition.leader_epoch, state_epoch, timer: None };
         // The store knows of it from now on: groups have state in the partitions they read.
-        let state = StoredShareState {
-            state_epoch,
-            leader_epoch: live.leader_epoch,
-            start_offset: live.machine.start(),
-            batches: live.machine.snapshot(),
-        };
-        self.share.store.write(&key, state);
+        self.share.store.write(&key, live.stored()).map_err(|code| Refusal::new(code, ""))?;
         self.share.live.entry(key.group).or_default().insert(tp, live);
         Ok(())
     }

@@ -89,6 +89,7 @@ impl Cluster {
             }
         }
         for (topic, partition) in freed {
+            self.share.store.mark(&ShareKey { group: key.group.clone(), topic, partition });
             self.wake(&WaitKey::SharePartition(key.group.clone(), topic, partition));
         }
     }
@@ -116,6 +117,7 @@ pub(crate) fn handle_timeout(cluster: &mut Cluster, now: Now) {
         let freed = live.machine.expire(now.mono, limit);
         cluster.share.arm(&key);
         if freed {
+            cluster.share.store.mark(&key);
             cluster.wake(&WaitKey::SharePartition(key.group, key.topic, key.partition));
         }
     }
@@ -154,6 +156,7 @@ pub(crate) fn on_log_start_moved(cluster: &mut Cluster, _now: Now, topic: Uuid, 
     }
     moved.sort_unstable();
     for group in moved {
+        cluster.share.store.mark(&ShareKey { group: group.clone(), topic, partition });
         cluster.wake(&WaitKey::SharePartition(group, topic, partition));
     }
 }

@@ -530,3 +530,37 @@ fn records_are_shared_by_members_until_the_limit_of_each_request() {
     let request = strict(&world, "b");
     assert_eq!(ranges(&world.client.call_on(conn, &request, 2)), [(0, 25, 49, 1)]);
 }
+
+#[test]
+fn what_changes_stored_state_is_marked() {
+    let mut world = World::new(2, 1);
+    world.client.cluster.share.track_changes();
+    let key = ShareKey { group: Str::from_static("g"), topic: world.topic, partition: 0 };
+    let changed = |world: &mut World| {
+        let keys = world.client.cluster.share.changed();
+        (!keys.is_empty()).then(|| {
+            assert_eq!(keys.into_iter().collect::<Vec<_>>(), [key.clone()]);
+            world.client.cluster.share.stored_state(&key).map(|state| (state.start_offset, state.batches.len()))
+        })
+    };
+    world.produce(0, 10);
+    world.fetch("m", 0, &[(0, &[])]);
+    assert_eq!(changed(&mut world), Some(Some((0, 1))), "the start offset became known");
+    world.ack("m", 1, 0, &[(0, 3, &[1])]);
+    assert_eq!(changed(&mut world), Some(Some((4, 1))));
+    world.produce(0, 1);
+    world.fetch("m", 2, &[]);
+    assert_eq!(changed(&mut world), None, "acquiring is not stored");
+    world.client.advance(30_000);
+    assert_eq!(changed(&mut world), Some(Some((4, 2))), "locks are over, deliveries count");
+    world.client.cluster.move_leader(world.client.now, "t", 0, 2);
+    assert_eq!(changed(&mut world), Some(Some((4, 2))));
+    let stored = world.client.cluster.share.stored_state(&key).unwrap();
+    let stale = crate::share_partition::StoredShareState { leader_epoch: stored.leader_epoch - 1, ..stored.clone() };
+    assert_eq!(world.client.cluster.share.store.write(&key, stale), Err(ErrorCode::FENCED_LEADER_EPOCH));
+    world.client.cluster.share.store.initialize(&key, 2);
+    assert_eq!(world.client.cluster.share.store.write(&key, stored), Err(ErrorCode::FENCED_STATE_EPOCH));
+    assert_eq!(changed(&mut world), Some(Some((2, 0))));
+    world.client.cluster.share.delete_state(&key.group, None);
+    assert_eq!(changed(&mut world), Some(None), "deleted");
+}

@@ -21,6 +21,7 @@ impl Share {
             return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
         };
         live.machine.stage(member, ranges, by)?;
+        self.store.mark(key);
         let key = ShareKey { group: key.group.detached(), ..key.clone() };
         self.staged.entry(by.producer_id).or_default().insert(key);
         Ok(())
@@ -44,6 +45,7 @@ pub(crate) fn apply_marker(cluster: &mut Cluster, _now: Now, slot: i32, producer
         match cluster.share.live_mut(&key) {
             Some(live) => {
                 live.machine.complete(by, committed);
+                cluster.share.store.mark(&key);
             }
             None => cluster.share.store.complete(&key, by, committed),
         }
