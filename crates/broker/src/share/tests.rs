@@ -539,7 +539,7 @@ fn what_changes_stored_state_is_marked() {
     let changed = |world: &mut World| {
         let keys = world.client.cluster.share.changed();
         (!keys.is_empty()).then(|| {
-            assert_eq!(keys.into_iter().collect::<Vec<_>>(), [key.clone()]);
+            assert!(keys.iter().eq([&key]));
             world.client.cluster.share.stored_state(&key).map(|state| (state.start_offset, state.batches.len()))
         })
     };
