@@ -70,6 +70,10 @@ pub struct ClusterConfig {
     pub marker_delay_ms: u64,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
+    /// `errors.deadletterqueue.topic.name.prefix`: the name of a dead letter queue (KIP-1191) must begin so.
+    pub dead_letter_prefix: String,
+    /// `errors.deadletterqueue.auto.create.topics.enable`: dead letter queues that do not exist are created.
+    pub auto_create_dead_letter_topics: bool,
 }
 
 impl Default for ClusterConfig {
@@ -88,6 +92,8 @@ impl Default for ClusterConfig {
             transaction_max_timeout_ms: 900_000,
             marker_delay_ms: 0,
             producer_id_expiration_ms: 86_400_000,
+            dead_letter_prefix: "dlq.".into(),
+            auto_create_dead_letter_topics: false,
         }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn handle(
         }
     }
     if request.member_epoch == -1 && response.error_code.is_ok() {
-        crate::share::member_left(cluster, &request.group_id, &request.member_id);
+        crate::share::member_left(cluster, ctx.now, &request.group_id, &request.member_id);
     }
     Outcome::Reply(response)
 }

@@ -83,7 +83,7 @@ fn begin(cluster: &mut Cluster, ctx: &RequestContext, request: &ShareFetchReques
     let acks = acknowledge(cluster, ctx, &key, request);
     let mut partitions = Vec::new();
     if epoch == CLOSE {
-        cluster.close_share_session(&key);
+        cluster.close_share_session(ctx.now, &key);
     } else if let Some(session) = cluster.share.sessions.get_mut(&key) {
         for topic in &request.forgotten_topics_data {
             topic.partitions.iter().for_each(|p| session.forget((topic.topic_id, *p)));

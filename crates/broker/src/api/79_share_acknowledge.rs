@@ -54,7 +54,7 @@ fn serve(
     }
     let lock_ms = cluster.share_config(group).record_lock_duration_ms;
     if epoch == CLOSE {
-        cluster.close_share_session(&key);
+        cluster.close_share_session(ctx.now, &key);
     }
     Ok(ShareAcknowledgeResponse {
         acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),

@@ -48,8 +48,8 @@ pub(super) fn broker_settings(cluster: &Cluster) -> Vec<(&'static str, i8, Strin
     vec![
         ("auto.create.topics.enable", BOOL, config.auto_create_topics.to_string()),
         int("default.replication.factor", i64::from(config.default_replication)),
-        ("errors.deadletterqueue.auto.create.topics.enable", BOOL, "false".into()),
-        ("errors.deadletterqueue.topic.name.prefix", TEXT, "dlq.".into()),
+        ("errors.deadletterqueue.auto.create.topics.enable", BOOL, config.auto_create_dead_letter_topics.to_string()),
+        ("errors.deadletterqueue.topic.name.prefix", TEXT, config.dead_letter_prefix.clone()),
         int("group.share.heartbeat.interval.ms", groups.default_heartbeat_ms),
         int("group.share.max.delivery.count.limit", groups.delivery_count_limit.1),
         int("group.share.max.partition.max.record.locks", groups.max_record_locks.1),

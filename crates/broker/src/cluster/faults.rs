@@ -5,6 +5,7 @@ use crate::api::{self, Answer, RequestContext};
 use crate::faults::AnswerFault;
 use crate::{Fault, FaultAction, FaultId, Output};
 use bytes::{Bytes, BytesMut};
+use kafka_share_messages::{ApiKey, ErrorCode};
 use kafka_share_wire::Reader;
 
 /// What a fault leaves of a request.
@@ -37,6 +38,16 @@ impl Cluster {
     #[must_use]
     pub fn fault_hits(&self, id: FaultId) -> u32 {
         self.faults.hits(id)
+    }
+
+    /// The error of a request that a node sends to another one itself, if a fault picks it. Faults of connections count
+    /// as a lost connection; those of answers do nothing, as nobody reads the answer.
+    pub(crate) fn inner_fault(&mut self, node: i32, key: ApiKey) -> Option<ErrorCode> {
+        match self.faults.pick(node, key)? {
+            FaultAction::Error(code) => Some(code),
+            FaultAction::Close | FaultAction::Ignore => Some(ErrorCode::NETWORK_EXCEPTION),
+            _ => None,
+        }
     }
 
     pub(super) fn judge(&mut self, ctx: &RequestContext, body: &Reader) -> Result<Verdict, CloseReason> {

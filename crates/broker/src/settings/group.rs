@@ -2,6 +2,7 @@
 
 use super::definition::{Definition, Kind, Overrides, find};
 use crate::cluster::Refusal;
+use crate::share_partition::Deliveries;
 use Kind::{Bool, Int, List, Text};
 use kafka_share_messages::ErrorCode;
 
@@ -217,6 +218,11 @@ pub struct GroupConfig {
 }
 
 impl GroupConfig {
+    /// What becomes of records that come back unacknowledged.
+    pub(crate) fn deliveries(&self) -> Deliveries {
+        Deliveries { limit: self.delivery_count_limit, dead_letters: self.dead_letter_topic.is_some() }
+    }
+
     /// The settings that follow from checked overrides.
     pub(crate) fn new(overrides: &Overrides, bounds: &GroupBounds) -> Self {
         let text = |name: &str| {

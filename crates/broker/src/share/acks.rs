@@ -73,7 +73,7 @@ pub(crate) fn apply(
     cluster.share_leader(ctx.node, tp.0, tp.1).map_err(|code| Refusal::new(code, ""))?;
     let config = cluster.share_config(group);
     let rules = AckRules {
-        delivery_limit: config.delivery_count_limit,
+        deliveries: config.deliveries(),
         renew_enabled: config.renew_enabled,
         deadline: ctx.now.after_ms(config.record_lock_duration_ms),
     };
@@ -84,6 +84,7 @@ pub(crate) fn apply(
     live.machine.acknowledge(member, &ranges, &rules)?;
     cluster.share.arm(&key);
     cluster.share.store.mark(&key);
+    cluster.write_dead_letters(ctx.now, &key);
     // Even an acceptance makes room, where the limit of records in flight was reached.
     cluster.wake(&WaitKey::SharePartition(key.group, key.topic, key.partition));
     Ok(())

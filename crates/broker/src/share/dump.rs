@@ -48,6 +48,8 @@ pub struct SharePartitionDump {
     pub available: i64,
     /// Records staged in transactions.
     pub pending: i64,
+    /// Records that are to go to the dead letter queue.
+    pub archiving: i64,
 }
 
 impl Cluster {
@@ -71,6 +73,7 @@ impl Cluster {
             acquired: live.machine.acquired_records(),
             available: live.machine.available_records(),
             pending: live.machine.pending_records(),
+            archiving: live.machine.archiving_records(),
         });
         let mut partitions: Vec<SharePartitionDump> = partitions.collect();
         partitions.sort_by(|a, b| (&a.group, &a.topic, a.partition).cmp(&(&b.group, &b.topic, b.partition)));
@@ -80,16 +83,18 @@ impl Cluster {
     /// Lets all acquisition locks of a group expire now; says how many share-partitions had any.
     pub fn expire_share_locks(&mut self, now: crate::Now, group: &str) -> usize {
         let group = kafka_share_wire::Str::from(group);
-        let limit = self.share_config(&group).delivery_count_limit;
+        let deliveries = self.share_config(&group).deliveries();
         let mut freed: Vec<(kafka_share_wire::Uuid, i32)> = Vec::new();
         for (tp, live) in self.share.live.get_mut(&group).into_iter().flatten() {
-            if live.machine.expire_all(limit) {
+            if live.machine.expire_all(deliveries) {
                 freed.push(*tp);
             }
         }
         freed.sort_unstable();
         for (topic, partition) in &freed {
-            self.share.store.mark(&ShareKey { group: group.clone(), topic: *topic, partition: *partition });
+            let key = ShareKey { group: group.clone(), topic: *topic, partition: *partition };
+            self.share.store.mark(&key);
+            self.write_dead_letters(now, &key);
             self.wake(&crate::cluster::WaitKey::SharePartition(group.clone(), *topic, *partition));
         }
         self.run_woken(now);

@@ -123,6 +123,7 @@ impl Share {
         if let Some(timer) = live.timer {
             self.timers.remove(&(timer, key.clone()));
         }
+        self.dead_letters.forget(key);
         if keep && let Err(code) = self.store.write(key, live.stored()) {
             // The state that fenced it is the newer one.
             tracing::debug!(group = key.group.as_str(), topic = %key.topic, key.partition, %code, "stale share state");
@@ -178,14 +179,15 @@ impl Cluster {
         if self.share.live.get(group).is_some_and(|partitions| partitions.contains_key(&tp)) {
             return Ok(());
         }
-        let reset = self.share_config(group).auto_offset_reset;
+        let config = self.share_config(group);
+        let (reset, limit) = (config.auto_offset_reset, config.delivery_count_limit);
         let Some(partition) = self.topics.by_id_mut(tp.0).and_then(|topic| topic.partition_mut(tp.1)) else {
             return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
         };
         let key = ShareKey { group: group.detached(), topic: tp.0, partition: tp.1 };
         let (state_epoch, machine) = match self.share.store.read(&key) {
             Some(state) if state.start_offset >= 0 => {
-                (state.state_epoch, SharePartition::restore(state.start_offset, &state.batches))
+                (state.state_epoch, SharePartition::resume(state.start_offset, &state.batches, limit))
             }
             Some(state) => (state.state_epoch, SharePartition::new(start_offset(partition, reset, now))),
             // As in Kafka, where the state exists once a member has subscribed.
@@ -195,7 +197,8 @@ impl Cluster {
             Live { machine, leader: partition.leader, leader_epoch: partition.leader_epoch, state_epoch, timer: None };
         // The store knows of it from now on: groups have state in the partitions they read.
         self.share.store.write(&key, live.stored()).map_err(|code| Refusal::new(code, ""))?;
-        self.share.live.entry(key.group).or_default().insert(tp, live);
+        self.share.live.entry(key.group.clone()).or_default().insert(tp, live);
+        self.write_dead_letters(now, &key);
         Ok(())
     }
 }

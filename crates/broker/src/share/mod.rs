@@ -1,6 +1,7 @@
 //! Share groups: the state of this half of the broker, and the points where the cluster calls into it.
 
 pub(crate) mod acks;
+mod dead_letters;
 mod dump;
 pub(crate) mod fetch;
 mod live;
@@ -17,6 +18,7 @@ use crate::group_coordinator::GroupCoordinator;
 use crate::share_coordinator::{ShareCoordinator, ShareKey};
 use crate::share_partition::Extent;
 use crate::{ClusterConfig, GroupConfig, Now};
+use dead_letters::DeadLetters;
 use kafka_share_wire::{Str, Uuid};
 use live::Live;
 use sessions::{SessionKey, Sessions};
@@ -37,6 +39,7 @@ pub(crate) struct Share {
     /// Share-partitions with acknowledgements staged by a producer.
     staged: BTreeMap<i64, BTreeSet<ShareKey>>,
     configs: HashMap<Str, Arc<GroupConfig>>,
+    dead_letters: DeadLetters,
     /// Reused from fetch to fetch.
     extents: Vec<Extent>,
 }
@@ -51,6 +54,7 @@ impl Share {
             timers: BTreeSet::new(),
             staged: BTreeMap::new(),
             configs: HashMap::new(),
+            dead_letters: DeadLetters::default(),
             extents: Vec::new(),
         }
     }
@@ -77,19 +81,21 @@ impl Cluster {
 
     /// Closes a share session and frees what the member holds of its partitions. What it holds of partitions that were
     /// forgotten before waits for the locks to end, as in Kafka.
-    pub(crate) fn close_share_session(&mut self, key: &SessionKey) {
+    pub(crate) fn close_share_session(&mut self, now: Now, key: &SessionKey) {
         let Some(session) = self.share.sessions.remove(key) else { return };
-        let limit = self.share_config(&key.group).delivery_count_limit;
+        let deliveries = self.share_config(&key.group).deliveries();
         let Some(partitions) = self.share.live.get_mut(&key.group) else { return };
         let mut freed = Vec::new();
         for tp in session.partitions {
             let led = partitions.get_mut(&tp).filter(|live| live.leader == key.node);
-            if led.is_some_and(|live| live.machine.release_member(&key.member, limit)) {
+            if led.is_some_and(|live| live.machine.release_member(&key.member, deliveries)) {
                 freed.push(tp);
             }
         }
         for (topic, partition) in freed {
-            self.share.store.mark(&ShareKey { group: key.group.clone(), topic, partition });
+            let share_key = ShareKey { group: key.group.clone(), topic, partition };
+            self.share.store.mark(&share_key);
+            self.write_dead_letters(now, &share_key);
             self.wake(&WaitKey::SharePartition(key.group.clone(), topic, partition));
         }
     }
@@ -101,7 +107,10 @@ const CONFIGS: usize = 1_000;
 /// When [`handle_timeout`] has something to do.
 pub(crate) fn next_deadline(cluster: &Cluster) -> Option<Duration> {
     let locks = cluster.share.timers.first().map(|(deadline, _)| *deadline);
-    [locks, cluster.share.groups.next_deadline()].into_iter().flatten().min()
+    [locks, cluster.share.groups.next_deadline(), cluster.share.dead_letters.next_deadline()]
+        .into_iter()
+        .flatten()
+        .min()
 }
 
 /// Locks and sessions expire.
@@ -111,32 +120,34 @@ pub(crate) fn handle_timeout(cluster: &mut Cluster, now: Now) {
             break;
         }
         cluster.share.timers.pop_first();
-        let limit = cluster.share_config(&key.group).delivery_count_limit;
+        let deliveries = cluster.share_config(&key.group).deliveries();
         let Some(live) = cluster.share.live_mut(&key) else { continue };
         live.timer = None;
-        let freed = live.machine.expire(now.mono, limit);
+        let freed = live.machine.expire(now.mono, deliveries);
         cluster.share.arm(&key);
         if freed {
             cluster.share.store.mark(&key);
+            cluster.write_dead_letters(now, &key);
             cluster.wake(&WaitKey::SharePartition(key.group, key.topic, key.partition));
         }
     }
     while let Some((group, member)) = cluster.share.groups.expire(now.mono) {
-        member_left(cluster, &group, &member);
+        member_left(cluster, now, &group, &member);
     }
+    cluster.retry_dead_letters(now);
 }
 
 /// A member is no longer in its group: its session at the coordinator's node ends. Its sessions at other nodes end
 /// with their connections, as in Kafka, where only the coordinator's node learns of it.
-pub(crate) fn member_left(cluster: &mut Cluster, group: &Str, member: &Str) {
+pub(crate) fn member_left(cluster: &mut Cluster, now: Now, group: &Str, member: &Str) {
     let node = cluster.coordinator_node(CoordinatorKind::Group, group);
-    cluster.close_share_session(&SessionKey { node, group: group.clone(), member: member.clone() });
+    cluster.close_share_session(now, &SessionKey { node, group: group.clone(), member: member.clone() });
 }
 
 /// A connection to `node` is gone; its share sessions end and release what they hold.
-pub(crate) fn on_disconnect(cluster: &mut Cluster, _now: Now, conn: ConnId, _node: i32) {
+pub(crate) fn on_disconnect(cluster: &mut Cluster, now: Now, conn: ConnId, _node: i32) {
     for key in cluster.share.sessions.of_conn(conn) {
-        cluster.close_share_session(&key);
+        cluster.close_share_session(now, &key);
     }
 }
 
@@ -176,6 +187,8 @@ pub(crate) fn on_topic_deleted(cluster: &mut Cluster, _now: Now, topic: Uuid) {
     cluster.share.staged.retain(|_, keys| !keys.is_empty());
 }
 
+#[cfg(test)]
+mod dead_letter_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

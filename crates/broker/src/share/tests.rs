@@ -25,7 +25,7 @@ pub(super) struct World {
 pub(super) type Acks<'a> = &'a [(i64, i64, &'a [i8])];
 
 impl World {
-    fn new(nodes: i32, partitions: i32) -> Self {
+    pub(super) fn new(nodes: i32, partitions: i32) -> Self {
         Self::with(nodes, partitions, |_| {})
     }
 
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    fn set(&mut self, name: &str, value: &str) {
+    pub(super) fn set(&mut self, name: &str, value: &str) {
         let mut overrides = self.client.cluster.group_overrides("g").cloned().unwrap_or_default();
         change(GROUP_DEFINITIONS, &mut overrides, name, Change::Set, Some(value)).unwrap();
         self.client.cluster.set_group_overrides("g", overrides);
@@ -60,7 +60,7 @@ impl World {
         self.append(partition, records, BatchOptions::default());
     }
 
-    fn append(&mut self, partition: i32, records: usize, options: BatchOptions) {
+    pub(super) fn append(&mut self, partition: i32, records: usize, options: BatchOptions) {
         let mut builder = BatchBuilder::new(options);
         for _ in 0..records {
             builder.append(self.client.now.wall_ms, None, Some(b"value"), []).unwrap();

@@ -37,17 +37,19 @@ impl Cluster {
 
 /// A producer's transaction ended, and its marker reached partition `slot` of `__share_group_state`: what it staged
 /// there is settled, at leaders and in store. Repeating a marker does nothing.
-pub(crate) fn apply_marker(cluster: &mut Cluster, _now: Now, slot: i32, producer_id: i64, epoch: i16, committed: bool) {
+pub(crate) fn apply_marker(cluster: &mut Cluster, now: Now, slot: i32, producer_id: i64, epoch: i16, committed: bool) {
     let Some(keys) = cluster.share.staged.get(&producer_id) else { return };
     let here: Vec<ShareKey> = keys.iter().filter(|key| cluster.share_state_slot(key) == slot).cloned().collect();
     let by = StagedBy { producer_id, epoch };
     for key in here {
+        let deliveries = cluster.share_config(&key.group).deliveries();
         match cluster.share.live_mut(&key) {
             Some(live) => {
-                live.machine.complete(by, committed);
+                live.machine.complete(by, committed, deliveries);
                 cluster.share.store.mark(&key);
+                cluster.write_dead_letters(now, &key);
             }
-            None => cluster.share.store.complete(&key, by, committed),
+            None => cluster.share.store.complete(&key, by, committed, deliveries),
         }
         // What a newer epoch of the producer staged stays.
         let left = match cluster.share.live(&key) {

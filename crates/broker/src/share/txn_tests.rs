@@ -1,5 +1,6 @@
 //! Tests of transactional acknowledgements on frames: staging, markers, moves, refusals (R76, R77, R79, R80).
 
+use super::dead_letter_tests::{letters, with_queue};
 use super::tests::{World, ack_code, ranges};
 use crate::cluster::CoordinatorKind;
 use kafka_share_messages::add_share_acks_to_txn_request::AddShareAcksToTxnTopic;
@@ -129,6 +130,35 @@ fn committed_acknowledgements_are_final_and_aborted_ones_undone() {
     pipeline.staged(&[(6, 9, &[1])]);
     assert_eq!(pipeline.end(false), ErrorCode::NONE);
     assert_eq!(ranges(&pipeline.world.fetch("n", 1, &[])), [(0, 6, 9, 2)], "redelivered with the next count");
+}
+
+#[test]
+fn a_rejection_reaches_the_dead_letter_queue_only_by_a_commit() {
+    let mut pipeline = Pipeline::new(2);
+    let queue = with_queue(&mut pipeline.world);
+    pipeline.staged(&[(0, 2, &[1, 3, 0])]);
+    assert_eq!(letters(&mut pipeline.world, queue, 0), [], "staged");
+    assert_eq!(pipeline.end(false), ErrorCode::NONE);
+    assert_eq!(letters(&mut pipeline.world, queue, 0), [], "aborted");
+    assert_eq!(ranges(&pipeline.world.fetch("m", 1, &[])), [(0, 0, 2, 2)]);
+    pipeline.staged(&[(0, 2, &[1, 3, 0])]);
+    assert_eq!(pipeline.end(true), ErrorCode::NONE);
+    let offsets = |world: &mut World| {
+        letters(world, queue, 0).iter().map(|letter| (letter.1.clone(), letter.2.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(offsets(&mut pipeline.world), [("1".into(), "2".into())]);
+    assert_eq!(pipeline.start_offset(), 3);
+
+    // The marker comes while the source has no leader that knows it: the next one writes the letter.
+    pipeline.staged(&[(3, 9, &[3])]);
+    let now = pipeline.world.client.now;
+    pipeline.world.client.cluster.move_leader(now, "t", 0, 2);
+    assert_eq!(pipeline.end(true), ErrorCode::NONE);
+    assert_eq!(offsets(&mut pipeline.world).len(), 1);
+    let conn = pipeline.world.client.connect(2);
+    pipeline.world.fetch_on(conn, "m", 0, &[(0, &[])]);
+    assert_eq!(offsets(&mut pipeline.world).len(), 8);
+    assert_eq!(pipeline.start_offset(), 10);
 }
 
 #[test]

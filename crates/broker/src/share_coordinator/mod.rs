@@ -5,7 +5,7 @@
 //! when somebody looks: when the partition moves, or when the broker keeps its data on disk
 //! ([`crate::share::Share::changed`]). Transactions that end while no leader holds the state settle the stored one.
 
-use crate::share_partition::{SharePartition, StagedBy, StoredBatch, StoredShareState, StoredState};
+use crate::share_partition::{Deliveries, SharePartition, StagedBy, StoredBatch, StoredShareState, StoredState};
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,11 +104,11 @@ impl ShareCoordinator {
         self.stored.get(key).is_some_and(|state| state.batches.iter().any(staged))
     }
 
-    /// A transaction ended that staged acknowledgements of this share-partition.
-    pub(crate) fn complete(&mut self, key: &ShareKey, by: StagedBy, committed: bool) {
+    /// A transaction ended that staged acknowledgements of this share-partition. Dead letters wait for a leader.
+    pub(crate) fn complete(&mut self, key: &ShareKey, by: StagedBy, committed: bool, deliveries: Deliveries) {
         let Some(state) = self.stored.get_mut(key).filter(|state| state.start_offset >= 0) else { return };
         let mut partition = SharePartition::restore(state.start_offset, &state.batches);
-        partition.complete(by, committed);
+        partition.complete(by, committed, deliveries);
         state.start_offset = partition.start();
         state.batches = partition.snapshot();
         self.mark(key);

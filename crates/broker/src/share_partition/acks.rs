@@ -1,8 +1,7 @@
 //! Acknowledgements: validation of a request as a whole, then one change of state.
 
-use super::SharePartition;
-use super::locks::given_back;
-use super::slot::{OwnerId, Slot, State};
+use super::slot::{Cause, OwnerId, Slot, State};
+use super::{Deliveries, SharePartition};
 use crate::cluster::Refusal;
 use kafka_share_messages::ErrorCode;
 use std::time::Duration;
@@ -66,8 +65,7 @@ fn bad_state(why: &str) -> Refusal {
 /// How acknowledgements of a request are applied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckRules {
-    /// `share.delivery.count.limit`
-    pub(crate) delivery_limit: i16,
+    pub(crate) deliveries: Deliveries,
     /// `share.renew.acknowledge.enable`
     pub(crate) renew_enabled: bool,
     /// When renewed locks end.
@@ -154,8 +152,9 @@ impl SharePartition {
 fn apply(ack: Ack, slot: Slot, rules: &AckRules) -> Slot {
     match ack {
         Ack::Accept => Slot { state: State::Acknowledged, ..slot },
-        Ack::Reject | Ack::Gap => Slot { state: State::Archived, ..slot },
-        Ack::Release => given_back(slot, rules.delivery_limit),
+        Ack::Gap => Slot { state: State::Archived, ..slot },
+        Ack::Reject => rules.deliveries.end(slot, Cause::Rejected),
+        Ack::Release => rules.deliveries.give_back(slot),
         Ack::Renew => match slot.state {
             State::Acquired { owner, .. } => {
                 Slot { state: State::Acquired { owner, deadline: rules.deadline }, ..slot }

@@ -1,7 +1,7 @@
 //! Acquisition locks: one queue of deadlines, and what happens when they pass, are renewed or given back.
 
-use super::SharePartition;
-use super::slot::{Slot, State};
+use super::slot::State;
+use super::{Deliveries, SharePartition};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -44,12 +44,6 @@ impl LockQueue {
     }
 }
 
-/// Where records go whose lock is over without an acknowledgement, or that were released.
-pub(super) fn given_back(slot: Slot, delivery_limit: i16) -> Slot {
-    let state = if slot.count >= delivery_limit { State::Archived } else { State::Available };
-    Slot { state, ..slot }
-}
-
 impl SharePartition {
     /// When [`SharePartition::expire`] has something to do. May be early, never late.
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
@@ -57,14 +51,14 @@ impl SharePartition {
     }
 
     /// Frees records whose lock is over. Says whether any was.
-    pub(crate) fn expire(&mut self, now: Duration, delivery_limit: i16) -> bool {
+    pub(crate) fn expire(&mut self, now: Duration, deliveries: Deliveries) -> bool {
         let mut any = false;
         while let Some(lock) = self.locks.queue.front().copied().filter(|lock| lock.deadline <= now) {
             self.locks.queue.pop_front();
             self.update(lock.first, lock.last, |piece| match piece.slot.state {
                 State::Acquired { deadline, .. } if deadline <= now => {
                     any = true;
-                    given_back(piece.slot, delivery_limit)
+                    deliveries.give_back(piece.slot)
                 }
                 _ => piece.slot,
             });
@@ -76,10 +70,10 @@ impl SharePartition {
     }
 
     /// Frees everything that a member holds; what it staged in a transaction stays. Says whether it held anything.
-    pub(crate) fn release_member(&mut self, member: &str, delivery_limit: i16) -> bool {
+    pub(crate) fn release_member(&mut self, member: &str, deliveries: Deliveries) -> bool {
         let Some(held) = self.find_owner(member) else { return false };
         self.update(self.start, i64::MAX, |piece| match piece.slot.state {
-            State::Acquired { owner, .. } if owner == held => given_back(piece.slot, delivery_limit),
+            State::Acquired { owner, .. } if owner == held => deliveries.give_back(piece.slot),
             _ => piece.slot,
         });
         self.settle();
@@ -87,8 +81,8 @@ impl SharePartition {
     }
 
     /// Lets all locks expire now.
-    pub(crate) fn expire_all(&mut self, delivery_limit: i16) -> bool {
-        self.expire(Duration::MAX, delivery_limit)
+    pub(crate) fn expire_all(&mut self, deliveries: Deliveries) -> bool {
+        self.expire(Duration::MAX, deliveries)
     }
 
     /// Notes a lock, and forgets stale entries where they have become many.

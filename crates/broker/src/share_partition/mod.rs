@@ -5,6 +5,7 @@
 
 mod acks;
 mod acquire;
+mod dead_letters;
 mod locks;
 mod slot;
 mod snapshot;
@@ -12,6 +13,8 @@ mod txn;
 
 pub(crate) use acks::{AckRange, AckRules};
 pub(crate) use acquire::{AcquireLimits, Acquired, Extent};
+pub(crate) use dead_letters::{DeadLetter, Deliveries};
+pub(crate) use slot::{Cause, StagedAck};
 pub(crate) use snapshot::{StoredBatch, StoredShareState, StoredState};
 pub(crate) use txn::StagedBy;
 
@@ -44,6 +47,10 @@ pub(crate) struct SharePartition {
     acquired: i64,
     /// Records staged in transactions.
     pending: i64,
+    /// Records on their way to the dead letter queue.
+    archiving: i64,
+    /// Of those, what nobody has taken yet.
+    letters: Vec<DeadLetter>,
     /// No available record lies below.
     first_available: i64,
 }
@@ -60,6 +67,8 @@ impl SharePartition {
             available: 0,
             acquired: 0,
             pending: 0,
+            archiving: 0,
+            letters: Vec::new(),
             first_available: start,
         }
     }
@@ -89,9 +98,14 @@ impl SharePartition {
         self.pending
     }
 
+    /// Records on their way to the dead letter queue.
+    pub(crate) fn archiving_records(&self) -> i64 {
+        self.archiving
+    }
+
     /// In-flight records above the start offset that are done (KIP-1226: delivery complete count).
     pub(crate) fn delivery_complete(&self) -> i64 {
-        let open = self.available + self.acquired + self.pending;
+        let open = self.available + self.acquired + self.pending + self.archiving;
         (self.end - self.start - open).max(0)
     }
 
@@ -149,8 +163,8 @@ impl SharePartition {
             return;
         }
         let key = self.floor(from);
-        let Self { batches, owners, available, acquired, pending, first_available, .. } = self;
-        let mut counts = Counts { owners, available, acquired, pending, first_available };
+        let Self { batches, owners, available, acquired, pending, archiving, letters, first_available, .. } = self;
+        let mut counts = Counts { owners, available, acquired, pending, archiving, letters, first_available };
         for (_, batch) in batches.range_mut(key..=to) {
             batch.update(from, to, |piece| {
                 let slot = change(piece);
@@ -210,6 +224,8 @@ struct Counts<'a> {
     available: &'a mut i64,
     acquired: &'a mut i64,
     pending: &'a mut i64,
+    archiving: &'a mut i64,
+    letters: &'a mut Vec<DeadLetter>,
     first_available: &'a mut i64,
 }
 
@@ -219,6 +235,11 @@ impl Counts<'_> {
         self.add(to.state, piece.len());
         if to.state == State::Available {
             *self.first_available = piece.first.min(*self.first_available);
+        }
+        if let State::Archiving { cause } = to.state
+            && to != piece.slot
+        {
+            self.letters.push(DeadLetter { first: piece.first, last: piece.last, count: to.count, cause });
         }
     }
 
@@ -232,6 +253,7 @@ impl Counts<'_> {
                 }
             }
             State::Pending { .. } => *self.pending += records,
+            State::Archiving { .. } => *self.archiving += records,
             State::Acknowledged | State::Archived => {}
         }
     }

@@ -2,6 +2,24 @@
 
 use std::time::Duration;
 
+/// What a transaction's commit makes of a staged record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StagedAck {
+    Accept,
+    Reject,
+    /// There is no such record.
+    Gap,
+}
+
+/// Why a record goes to the dead letter queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A consumer rejected it.
+    Rejected,
+    /// It was delivered as often as the group allows.
+    DeliveryLimit,
+}
+
 /// Who holds a lock: an index into the partition's table of owners.
 pub(super) type OwnerId = u32;
 
@@ -16,8 +34,10 @@ pub(super) enum State {
     Acknowledged,
     /// Done: rejected, a gap, or delivered too often.
     Archived,
+    /// Neither delivered again nor done: it goes to the dead letter queue first (KIP-1191).
+    Archiving { cause: Cause },
     /// Staged in a transaction; its end decides. No lock runs.
-    Pending { producer_id: i64, epoch: i16, accept: bool },
+    Pending { producer_id: i64, epoch: i16, ack: StagedAck },
 }
 
 impl State {

@@ -1,7 +1,7 @@
 //! The state that survives a move of the leader, as a share coordinator stores it.
 
 use super::slot::{Batch, Slot, State};
-use super::{SharePartition, StagedBy};
+use super::{Cause, SharePartition, StagedAck, StagedBy};
 
 /// Stored state of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,10 +10,12 @@ pub(crate) enum StoredState {
     Available,
     /// 2
     Acknowledged,
+    /// 3: on its way to the dead letter queue.
+    Archiving,
     /// 4
     Archived,
     /// 5: staged in a transaction.
-    Pending { by: StagedBy, accept: bool },
+    Pending { by: StagedBy, ack: StagedAck },
 }
 
 /// Stored state of a range.
@@ -48,8 +50,9 @@ impl SharePartition {
                 State::Acquired { .. } => (StoredState::Available, count - 1),
                 State::Acknowledged => (StoredState::Acknowledged, count),
                 State::Archived => (StoredState::Archived, count),
-                State::Pending { producer_id, epoch, accept } => {
-                    (StoredState::Pending { by: StagedBy { producer_id, epoch }, accept }, count)
+                State::Archiving { .. } => (StoredState::Archiving, count),
+                State::Pending { producer_id, epoch, ack } => {
+                    (StoredState::Pending { by: StagedBy { producer_id, epoch }, ack }, count)
                 }
             };
             StoredBatch { first: piece.first, last: piece.last, state, count }
@@ -57,7 +60,14 @@ impl SharePartition {
         self.pieces(self.start, i64::MAX).map(stored).collect()
     }
 
-    /// The state at a new leader.
+    /// The state at a new leader, which goes on with what the old one had not finished.
+    pub(crate) fn resume(start: i64, stored: &[StoredBatch], delivery_limit: i16) -> Self {
+        let mut partition = Self::restore(start, stored);
+        partition.resume_dead_letters(delivery_limit);
+        partition
+    }
+
+    /// The state as it is stored.
     pub(crate) fn restore(start: i64, stored: &[StoredBatch]) -> Self {
         let mut partition = SharePartition::new(start);
         for batch in stored.iter().filter(|batch| batch.last >= start) {
@@ -70,8 +80,10 @@ impl SharePartition {
                 StoredState::Available => State::Available,
                 StoredState::Acknowledged => State::Acknowledged,
                 StoredState::Archived => State::Archived,
-                StoredState::Pending { by, accept } => {
-                    State::Pending { producer_id: by.producer_id, epoch: by.epoch, accept }
+                // Told apart again by the delivery count, see `resume_dead_letters`.
+                StoredState::Archiving => State::Archiving { cause: Cause::Rejected },
+                StoredState::Pending { by, ack } => {
+                    State::Pending { producer_id: by.producer_id, epoch: by.epoch, ack }
                 }
             };
             partition.add(first, batch.last, Slot { state, count: batch.count });
@@ -86,6 +98,7 @@ impl SharePartition {
         match slot.state {
             State::Available => self.available += records,
             State::Pending { .. } => self.pending += records,
+            State::Archiving { .. } => self.archiving += records,
             _ => {}
         }
         self.batches.insert(first, Batch::new(first, last, slot));

@@ -5,6 +5,7 @@ use kafka_share_messages::ErrorCode;
 use std::time::Duration;
 
 const LOCK: Duration = Duration::from_secs(30);
+const FIVE: Deliveries = Deliveries { limit: 5, dead_letters: false };
 
 fn limits(max_records: i64) -> AcquireLimits {
     AcquireLimits { max_records, batch_size: 500, strict: false, max_locks: 2_000, delivery_limit: 5, deadline: LOCK }
@@ -33,7 +34,7 @@ fn acquire(partition: &mut SharePartition, member: &str, max: i64, log: &[(i64, 
 }
 
 fn rules() -> AckRules {
-    AckRules { delivery_limit: 5, renew_enabled: true, deadline: LOCK + LOCK }
+    AckRules { deliveries: FIVE, renew_enabled: true, deadline: LOCK + LOCK }
 }
 
 fn ack(partition: &mut SharePartition, member: &str, acks: &[(i64, i64, &[i8])]) -> Result<bool, ErrorCode> {
@@ -50,16 +51,18 @@ fn ack(partition: &mut SharePartition, member: &str, acks: &[(i64, i64, &[i8])])
 
 /// The counters are what the ranges say.
 fn check_counts(partition: &SharePartition) {
-    let (mut available, mut acquired, mut pending) = (0, 0, 0);
+    let (mut available, mut acquired, mut pending, mut archiving) = (0, 0, 0, 0);
     for piece in partition.pieces(partition.start, i64::MAX) {
         match piece.slot.state {
             State::Available => available += piece.len(),
             State::Acquired { .. } => acquired += piece.len(),
             State::Pending { .. } => pending += piece.len(),
+            State::Archiving { .. } => archiving += piece.len(),
             _ => {}
         }
     }
     assert_eq!((available, acquired, pending), (partition.available, partition.acquired, partition.pending));
+    assert_eq!(archiving, partition.archiving);
     assert_eq!(partition.owners.iter().map(|owner| owner.locked).sum::<i64>(), acquired);
 }
 
@@ -142,12 +145,12 @@ fn locks_expire_and_renewed_ones_later() {
     acquire(&mut partition, "a", 10, &[(0, 9)]);
     assert_eq!(partition.next_deadline(), Some(LOCK));
     ack(&mut partition, "a", &[(2, 3, &[4])]).unwrap();
-    assert!(!partition.expire(LOCK - Duration::from_millis(1), 5));
-    assert!(partition.expire(LOCK, 5));
+    assert!(!partition.expire(LOCK - Duration::from_millis(1), FIVE));
+    assert!(partition.expire(LOCK, FIVE));
     assert_eq!((partition.acquired_records(), partition.available_records()), (2, 8));
     assert_eq!(ack(&mut partition, "a", &[(0, 0, &[1])]), Err(ErrorCode::INVALID_RECORD_STATE));
     assert_eq!(partition.next_deadline(), Some(LOCK + LOCK));
-    assert!(partition.expire(LOCK + LOCK, 5));
+    assert!(partition.expire(LOCK + LOCK, FIVE));
     check_counts(&partition);
     assert_eq!(partition.next_deadline(), None);
     assert_eq!(acquire(&mut partition, "b", 10, &[(0, 9)]), [(0, 9, 2)]);
@@ -201,12 +204,12 @@ fn releasing_a_member_leaves_others_and_staged_records() {
     acquire(&mut partition, "b", 10, &[(10, 19)]);
     let range = AckRange { first: 0, last: 3, types: &[1] };
     partition.stage("a", &[range], StagedBy { producer_id: 7, epoch: 0 }).unwrap();
-    assert!(partition.release_member("a", 5));
+    assert!(partition.release_member("a", FIVE));
     check_counts(&partition);
     let (acquired, available, pending) =
         (partition.acquired_records(), partition.available_records(), partition.pending_records());
     assert_eq!((acquired, available, pending), (10, 6, 4));
-    assert!(!partition.release_member("a", 5));
+    assert!(!partition.release_member("a", FIVE));
 }
 
 #[test]
@@ -222,18 +225,18 @@ fn staged_records_follow_their_transaction() {
     };
     let mut waiting = staged();
     assert_eq!(ack(&mut waiting, "a", &[(0, 4, &[1])]), Err(ErrorCode::INVALID_RECORD_STATE));
-    assert!(waiting.expire(LOCK, 5));
+    assert!(waiting.expire(LOCK, FIVE));
     assert_eq!(waiting.pending_records(), 7, "no lock runs on what is staged");
     assert_eq!(acquire(&mut waiting, "b", 10, &[(0, 9)]), [(5, 5, 2), (8, 9, 2)]);
-    assert!(!waiting.complete(StagedBy { producer_id: 8, epoch: 2 }, true), "another producer");
-    assert!(!waiting.complete(StagedBy { producer_id: 7, epoch: 1 }, true), "an older epoch");
+    assert!(!waiting.complete(StagedBy { producer_id: 8, epoch: 2 }, true, FIVE), "another producer");
+    assert!(!waiting.complete(StagedBy { producer_id: 7, epoch: 1 }, true, FIVE), "an older epoch");
     assert_eq!(waiting.pending_records(), 7);
-    assert!(!waiting.complete(StagedBy { epoch: 3, ..by }, true));
+    assert!(!waiting.complete(StagedBy { epoch: 3, ..by }, true, FIVE));
     check_counts(&waiting);
     assert_eq!((waiting.start(), waiting.pending_records()), (5, 0));
 
     let mut aborted = staged();
-    assert!(aborted.complete(by, false));
+    assert!(aborted.complete(by, false, FIVE));
     check_counts(&aborted);
     assert_eq!(acquire(&mut aborted, "b", 10, &[(0, 9)]), [(0, 4, 2), (6, 7, 2)]);
 }
@@ -253,7 +256,7 @@ fn staging_what_is_settled_already_is_refused() {
     // A member was paused past its lock; meanwhile another one processed the records, and the start offset moved.
     let mut partition = SharePartition::new(0);
     acquire(&mut partition, "paused", 10, &[(0, 9)]);
-    partition.release_member("paused", 5);
+    partition.release_member("paused", FIVE);
     acquire(&mut partition, "other", 10, &[(0, 9)]);
     ack(&mut partition, "other", &[(0, 9, &[1])]).unwrap();
     assert_eq!(ack(&mut partition, "paused", &[(0, 9, &[1])]), Ok(false), "an ordinary one is harmless");
@@ -283,7 +286,7 @@ fn a_move_keeps_everything_but_locks() {
         "first deliveries were not stored"
     );
     assert!(moved.stages(7) && !moved.stages(8));
-    moved.complete(by, true);
+    moved.complete(by, true, FIVE);
     ack(&mut moved, "b", &[(0, 1, &[1]), (4, 5, &[1]), (8, 19, &[1])]).unwrap();
     assert_eq!((moved.start(), moved.batches.len()), (20, 0));
 }
@@ -339,10 +342,10 @@ fn random_histories_keep_every_rule() {
                     let _ = ack(&mut partition, member, &[(first, last, &types)]);
                 }
                 4 => {
-                    partition.release_member(member, 5);
+                    partition.release_member(member, FIVE);
                 }
                 _ => {
-                    partition.expire(LOCK + LOCK, 5);
+                    partition.expire(LOCK + LOCK, FIVE);
                 }
             }
             check_counts(&partition);
@@ -351,4 +354,38 @@ fn random_histories_keep_every_rule() {
             done_before = partition.start();
         }
     }
+}
+
+#[test]
+fn dead_letters_stay_in_flight_until_they_are_buried() {
+    let dead = Deliveries { limit: 2, dead_letters: true };
+    let rules = AckRules { deliveries: dead, ..rules() };
+    let mut partition = SharePartition::new(0);
+    acquire(&mut partition, "a", 10, &[(0, 9)]);
+    let ranges = [AckRange { first: 0, last: 3, types: &[3, 3, 0, 3] }, AckRange { first: 4, last: 4, types: &[1] }];
+    partition.acknowledge("a", &ranges, &rules).unwrap();
+    check_counts(&partition);
+    let letter = |first, last, count, cause| DeadLetter { first, last, count, cause };
+    assert_eq!(partition.take_dead_letters(), [letter(0, 1, 1, Cause::Rejected), letter(3, 3, 1, Cause::Rejected)]);
+    assert_eq!((partition.start(), partition.delivery_complete()), (0, 2), "they hold the start offset");
+    assert_eq!(ack(&mut partition, "a", &[(0, 0, &[1])]), Err(ErrorCode::INVALID_RECORD_STATE));
+    assert!(partition.expire(LOCK, dead));
+    assert_eq!(acquire(&mut partition, "b", 10, &[(0, 9)]), [(5, 9, 2)], "nobody gets them");
+    partition.release_member("b", dead);
+    assert_eq!(partition.take_dead_letters(), [letter(5, 9, 2, Cause::DeliveryLimit)]);
+    let stored = partition.snapshot();
+    assert!(stored.iter().filter(|batch| batch.state == StoredState::Archiving).count() >= 3, "{stored:?}");
+
+    let mut moved = SharePartition::resume(partition.start(), &stored, 2);
+    check_counts(&moved);
+    let all =
+        [letter(0, 1, 1, Cause::Rejected), letter(3, 3, 1, Cause::Rejected), letter(5, 9, 2, Cause::DeliveryLimit)];
+    assert_eq!(moved.take_dead_letters(), all, "the new leader begins again");
+    moved.buried(0, 1);
+    assert_eq!(moved.start(), 3);
+    moved.buried(5, 9);
+    assert_eq!((moved.start(), moved.delivery_complete()), (3, 6));
+    moved.buried(3, 3);
+    check_counts(&moved);
+    assert_eq!((moved.start(), moved.end(), moved.archiving_records()), (10, 10, 0));
 }

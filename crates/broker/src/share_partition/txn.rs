@@ -1,8 +1,8 @@
 //! Acknowledgements staged in a transaction (KIP-1289 draft): pending until its marker comes.
 
-use super::SharePartition;
 use super::acks::{Ack, AckRange};
-use super::slot::{Piece, Slot, State};
+use super::slot::{Cause, Piece, Slot, StagedAck, State};
+use super::{Deliveries, SharePartition};
 use crate::cluster::Refusal;
 use kafka_share_messages::ErrorCode;
 
@@ -34,7 +34,12 @@ impl SharePartition {
         for range in ranges {
             for (first, last, ack) in range.runs() {
                 let StagedBy { producer_id, epoch } = by;
-                let state = State::Pending { producer_id, epoch, accept: ack == Ack::Accept };
+                let ack = match ack {
+                    Ack::Accept => StagedAck::Accept,
+                    Ack::Reject => StagedAck::Reject,
+                    _ => StagedAck::Gap,
+                };
+                let state = State::Pending { producer_id, epoch, ack };
                 self.update(first, last, |piece| Slot { state, ..piece.slot });
             }
         }
@@ -43,21 +48,21 @@ impl SharePartition {
 
     /// The producer's transaction ended. Aborted records become available again with the delivery count they have, be it
     /// at the limit: an abort must not lose records. Says whether any did.
-    pub(crate) fn complete(&mut self, by: StagedBy, committed: bool) -> bool {
+    pub(crate) fn complete(&mut self, by: StagedBy, committed: bool, deliveries: Deliveries) -> bool {
         if self.pending == 0 {
             return false;
         }
         let mut freed = false;
         self.update(self.start, i64::MAX, |piece| match piece.slot.state {
             // TV2 ends a transaction with the next epoch.
-            State::Pending { producer_id, epoch, accept } if producer_id == by.producer_id && epoch <= by.epoch => {
-                let state = match (committed, accept) {
-                    (false, _) => State::Available,
-                    (true, true) => State::Acknowledged,
-                    (true, false) => State::Archived,
-                };
+            State::Pending { producer_id, epoch, ack } if producer_id == by.producer_id && epoch <= by.epoch => {
                 freed |= !committed;
-                Slot { state, ..piece.slot }
+                match ack {
+                    _ if !committed => Slot { state: State::Available, ..piece.slot },
+                    StagedAck::Accept => Slot { state: State::Acknowledged, ..piece.slot },
+                    StagedAck::Reject => deliveries.end(piece.slot, Cause::Rejected),
+                    StagedAck::Gap => Slot { state: State::Archived, ..piece.slot },
+                }
             }
             _ => piece.slot,
         });
