@@ -1,10 +1,12 @@
 //! `EmbeddedBroker`: a running cluster, and its builder.
 
-use crate::net::{Hub, Listener, run_timer};
+use crate::net::{Hub, Listener, run_timer, start_time};
+use crate::persistence::{Saved, Store};
 use crate::settings::GroupBounds;
-use crate::{Cluster, ClusterConfig, CoordinatorKind, Fault, FaultId, NodeConfig, Now};
+use crate::{Cluster, ClusterConfig, CoordinatorKind, DataDirError, Fault, FaultId, NodeConfig, Now};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::DuplexStream;
@@ -27,6 +29,9 @@ pub enum StartError {
         /// Why.
         source: std::io::Error,
     },
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
     /// There must be at least one node, and at most 1,000.
     #[error("a cluster needs 1 to 1000 nodes, {0} were asked for")]
     Nodes(usize),
@@ -49,6 +54,9 @@ pub enum StartError {
 pub struct BrokerBuilder {
     listen: Vec<SocketAddr>,
     advertise: Option<String>,
+    advertise_port: Option<u16>,
+    data_dir: Option<PathBuf>,
+    sync_writes: bool,
     seed: u64,
     topics: Vec<(String, i32)>,
     config: ClusterConfig,
@@ -60,6 +68,9 @@ impl Default for BrokerBuilder {
         BrokerBuilder {
             listen: vec![any],
             advertise: None,
+            advertise_port: None,
+            data_dir: None,
+            sync_writes: false,
             seed: 0,
             topics: Vec::new(),
             config: ClusterConfig::default(),
@@ -86,13 +97,38 @@ impl BrokerBuilder {
         self
     }
 
+    /// The port that clients are told to connect to for the first node; further nodes have the ports that follow.
+    /// Default: the port that is listened on.
+    pub fn advertise_port(mut self, first: u16) -> Self {
+        self.advertise_port = Some(first);
+        self
+    }
+
+    /// Keeps everything that was acknowledged in this directory, which is created if needed, and goes on from it at the
+    /// next start. One broker at a time can use it. All data stay in memory as well. Default: in memory only.
+    ///
+    /// Answers are sent once the operating system has the data, so that it survives the end of the process in whatever
+    /// way; see [`BrokerBuilder::sync_writes`] for the end of the machine. If the directory cannot be written any
+    /// more, the broker closes all connections, acknowledges nothing further, and [`EmbeddedBroker::failed`] says why.
+    pub fn data_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(path.into());
+        self
+    }
+
+    /// Whether answers wait until the device has the data (`fsync`), which costs a device write for each request that
+    /// changes something. Default false.
+    pub fn sync_writes(mut self, on: bool) -> Self {
+        self.sync_writes = on;
+        self
+    }
+
     /// Seed of ids and other choices. Default 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Creates a topic at the start.
+    /// Creates a topic at the start, unless the data directory has it.
     pub fn topic(mut self, name: impl Into<String>, partitions: i32) -> Self {
         self.topics.push((name.into(), partitions));
         self
@@ -154,15 +190,35 @@ impl BrokerBuilder {
             let socket = TcpListener::bind(address).await.map_err(failed)?;
             let bound = socket.local_addr().map_err(failed)?;
             let host = self.advertise.clone().unwrap_or_else(|| bound.ip().to_string());
-            self.config.nodes.push(NodeConfig { id: index as i32 + 1, host, port: bound.port() });
+            let offset = u16::try_from(index).unwrap_or(u16::MAX);
+            let port = self.advertise_port.map_or(bound.port(), |first| first.saturating_add(offset));
+            self.config.nodes.push(NodeConfig { id: index as i32 + 1, host, port });
             sockets.push(socket);
         }
-        let mut cluster = Cluster::new(self.config.clone(), self.seed);
+        let start = start_time();
+        let (mut cluster, mut store) = self.machine(start)?;
         for (topic, partitions) in &self.topics {
+            if store.is_some() && cluster.topic_id(topic).is_some() {
+                continue;
+            }
             let refused = |message| StartError::Topic { topic: topic.clone(), message };
             cluster.create_topic(topic, *partitions).map_err(refused)?;
         }
-        Ok(EmbeddedBroker::run(cluster, self.config, sockets))
+        if let Some(store) = &mut store {
+            store.commit(cluster.take_changes())?;
+        }
+        Ok(EmbeddedBroker::run(Hub::new(cluster, store, start), self.config, sockets))
+    }
+
+    fn machine(&self, start: Now) -> Result<(Cluster, Option<Store>), StartError> {
+        let Some(path) = &self.data_dir else { return Ok((Cluster::new(self.config.clone(), self.seed), None)) };
+        let (store, saved) = Store::open(path, self.sync_writes)?;
+        let Saved { values, logs } = &saved;
+        tracing::info!(directory = %path.display(), values = values.len(), logs = logs.len(), "data directory opened");
+        let mut cluster =
+            Cluster::restore(self.config.clone(), self.seed, start, saved).map_err(|error| store.explain(error))?;
+        cluster.resume_service(start);
+        Ok((cluster, Some(store)))
     }
 }
 
@@ -192,8 +248,8 @@ impl EmbeddedBroker {
         BrokerBuilder::default()
     }
 
-    fn run(cluster: Cluster, config: ClusterConfig, sockets: Vec<TcpListener>) -> Self {
-        let hub = Arc::new(Hub::new(cluster));
+    fn run(hub: Hub, config: ClusterConfig, sockets: Vec<TcpListener>) -> Self {
+        let hub = Arc::new(hub);
         let mut tasks = JoinSet::new();
         let mut memory = BTreeMap::new();
         for (node, socket) in config.nodes.iter().zip(sockets) {
@@ -284,6 +340,13 @@ impl EmbeddedBroker {
     #[must_use]
     pub fn connection_count(&self) -> usize {
         self.hub.with(|cluster, _| cluster.connection_count())
+    }
+
+    /// Waits until the data directory cannot be written any more, and says why. From then on the broker closes every
+    /// connection and acknowledges nothing; what it acknowledged before is kept. Without a data directory, or while
+    /// that works, this waits for ever.
+    pub async fn failed(&self) -> Arc<DataDirError> {
+        self.hub.failure().await
     }
 
     /// Stops listening, closes all connections and waits until that is done.

@@ -17,11 +17,12 @@ impl Cluster {
         let mut bytes = 0;
         for topic in self.topics.iter_mut() {
             let config = topic.config;
-            for partition in &mut topic.partitions {
+            for (index, partition) in topic.partitions.iter_mut().enumerate() {
                 if config.delete {
                     partition.log.retain(now.wall_ms, config.retention_ms, config.retention_bytes);
                 }
                 partition.log.expire_producers(now.wall_ms, idle);
+                self.dirty.log((topic.id, index as i32));
                 bytes += partition.log.bytes();
             }
         }

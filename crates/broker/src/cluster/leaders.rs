@@ -8,6 +8,8 @@ impl Cluster {
     /// Deletes a topic: requests that wait for it are answered, its state is dropped everywhere.
     pub(crate) fn delete_topic(&mut self, now: Now, id: Uuid) {
         let Some(topic) = self.topics.remove(id) else { return };
+        tracing::info!(topic = %topic.name, id = %topic.id, "topic deleted");
+        self.dirty.topic_removed(id, topic.partitions.len());
         self.log_bytes -= topic.partitions.iter().map(|p| p.log.bytes()).sum::<usize>();
         self.transactions.forget_topic(id);
         crate::share::on_topic_deleted(self, now, id);
@@ -86,6 +88,17 @@ impl Cluster {
             .unwrap_or(-1)
     }
 
+    /// Gives a partition a leader among the nodes that are there now, under a new epoch.
+    pub(super) fn elect(&mut self, now: Now, topic: Uuid, index: i32) {
+        let led = self.leader_of(topic, index).0;
+        let leader = if self.node(led).is_some_and(|n| n.alive) { led } else { self.heir(topic, index) };
+        let known: Vec<i32> = self.nodes.iter().map(|node| node.id).collect();
+        if let Some(partition) = self.topics.by_id_mut(topic).and_then(|t| t.partition_mut(index)) {
+            partition.replicas.retain(|id| known.contains(id));
+        }
+        self.set_leader(now, topic, index, leader);
+    }
+
     fn set_leader(&mut self, now: Now, topic: Uuid, index: i32, node: i32) -> bool {
         let Some(partition) = self.topics.by_id_mut(topic).and_then(|t| t.partition_mut(index)) else { return false };
         if node >= 0 && !partition.replicas.contains(&node) {
@@ -97,6 +110,7 @@ impl Cluster {
         }
         partition.leader = node;
         partition.leader_epoch += 1;
+        self.dirty.topic(topic);
         crate::share::on_leader_change(self, now, topic, index);
         self.wake(&WaitKey::Partition(topic, index));
         true

@@ -2,6 +2,7 @@
 
 mod connections;
 mod dispatch;
+mod durable;
 mod faults;
 mod housekeeping;
 mod leaders;
@@ -72,6 +73,10 @@ pub struct Cluster {
     /// When old records and idle producers are looked for next.
     housekeeping: Duration,
     group_overrides: BTreeMap<String, Overrides>,
+    /// How often the cluster was started, if its data are kept.
+    starts: i64,
+    identity_changed: bool,
+    dirty: durable::Dirty,
     connections: Connections,
     waiters: Waiters,
     output: VecDeque<Output>,
@@ -90,6 +95,9 @@ impl Cluster {
             nodes,
             topics: Topics::default(),
             group_overrides: BTreeMap::new(),
+            starts: 0,
+            identity_changed: false,
+            dirty: durable::Dirty::default(),
             faults: Faults::default(),
             share: Share::new(&config),
             transactions: Transactions::new(

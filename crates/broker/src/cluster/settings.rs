@@ -11,6 +11,7 @@ impl Cluster {
         if let Some(topic) = self.topics.by_id_mut(topic) {
             topic.config = TopicConfig::new(&overrides);
             topic.overrides = overrides;
+            self.dirty.topic(topic.id);
         }
     }
 
@@ -27,6 +28,7 @@ impl Cluster {
     /// Replaces a group's settings with checked ones.
     pub(crate) fn set_group_overrides(&mut self, group: &str, overrides: Overrides) {
         self.share.forget_config(group);
+        self.dirty.group_config(group);
         if overrides.is_empty() {
             self.group_overrides.remove(group);
         } else {

@@ -1,5 +1,6 @@
 //! Tests of connections, dispatch, topics and leaders, on frames.
 
+use super::durable::tests::{Model, check_replay};
 use super::*;
 use kafka_share_messages::create_topics_request::CreatableTopic;
 use kafka_share_messages::metadata_request::MetadataRequestTopic;
@@ -8,8 +9,11 @@ use kafka_share_messages::{
 };
 use kafka_share_wire::Str;
 
-/// A cluster with a client, for tests.
+/// A cluster with a client, for tests. After each request what it has changed is replayed and compared.
 pub(crate) struct Client {
+    saved: Model,
+    /// Whether changes are replayed; off for tests that take them.
+    pub(crate) replay: bool,
     pub(crate) cluster: Cluster,
     pub(crate) conn: ConnId,
     pub(crate) now: Now,
@@ -24,10 +28,19 @@ impl Client {
         let node = |id| crate::NodeConfig { id, host: "localhost".into(), port: 9000 + id as u16 };
         let mut config = ClusterConfig { nodes: (1..=nodes).map(node).collect(), ..Default::default() };
         change(&mut config);
-        let mut cluster = Cluster::new(config, 7);
         let now = Now { wall_ms: 1_700_000_000_000, ..Now::default() };
+        let mut cluster = Cluster::restore(config, 7, now, crate::persistence::Saved::default()).unwrap();
+        cluster.resume_service(now);
         let conn = cluster.connect(now, 1);
-        Client { cluster, conn, now }
+        Client { saved: Model::default(), replay: true, cluster, conn, now }
+    }
+
+    /// Ends the whole cluster and starts it from what was saved; connections are gone.
+    pub(crate) fn restart(&mut self) {
+        check_replay(&mut self.cluster, self.now, &mut self.saved);
+        self.cluster = self.saved.restore(&self.cluster.config.clone(), self.now);
+        self.cluster.resume_service(self.now);
+        self.conn = self.cluster.connect(self.now, 1);
     }
 
     /// A further connection of the same cluster.
@@ -37,7 +50,11 @@ impl Client {
 
     pub(crate) fn send_on<R: Request>(&mut self, conn: ConnId, request: &R, version: i16) -> Result<(), CloseReason> {
         let frame = frame::encode_request(request, version, 5, &Str::from_static("test")).unwrap().to_vec();
-        self.cluster.handle_frame(self.now, conn, Bytes::from(frame).slice(4..))
+        let result = self.cluster.handle_frame(self.now, conn, Bytes::from(frame).slice(4..));
+        if self.replay {
+            check_replay(&mut self.cluster, self.now, &mut self.saved);
+        }
+        result
     }
 
     /// The answer that is due on `conn`.

@@ -86,7 +86,7 @@ impl Topics {
         self.topics.values_mut()
     }
 
-    fn insert(&mut self, topic: Topic) {
+    pub(super) fn insert(&mut self, topic: Topic) {
         self.partitions += topic.partitions.len();
         self.names.insert(topic.name.clone(), topic.id);
         self.topics.insert(topic.id, topic);
@@ -175,6 +175,8 @@ impl Cluster {
             config: TopicConfig::new(&Overrides::new()),
             overrides: Overrides::new(),
         });
+        self.dirty.topic(id);
+        tracing::info!(topic = name.as_str(), %id, partitions, "topic created");
         id
     }
 
@@ -197,6 +199,7 @@ impl Cluster {
         self.topics.partitions += added.len();
         if let Some(topic) = self.topics.by_id_mut(id) {
             topic.partitions.extend(added);
+            self.dirty.topic(id);
         }
     }
 

@@ -91,6 +91,10 @@ impl Waiters {
 impl Cluster {
     /// Has everything that waits for `key` tried again before the current call into the machine ends.
     pub(crate) fn wake(&mut self, key: &WaitKey) {
+        // Whoever changes a log wakes its readers.
+        if let WaitKey::Partition(topic, partition) = key {
+            self.dirty.log((*topic, *partition));
+        }
         if let Some(ids) = self.waiters.by_key.get(key) {
             self.waiters.woken.extend(ids.iter().copied());
         }

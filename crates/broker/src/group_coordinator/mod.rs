@@ -1,11 +1,13 @@
 //! Share groups: members, epochs, assignments. Pure: topics and settings are arguments.
 
 mod assignor;
+mod durable;
 mod heartbeat;
 
 pub(crate) use assignor::TopicPartition;
 pub(crate) use heartbeat::Heartbeat;
 
+use crate::tracked::Tracked;
 use assignor::Subscriber;
 use kafka_share_wire::{Str, Uuid};
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,7 +107,7 @@ impl ShareGroup {
 /// All share groups.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCoordinator {
-    groups: BTreeMap<Str, ShareGroup>,
+    groups: Tracked<Str, ShareGroup>,
     /// Session timeouts: when, group, member.
     deadlines: BTreeSet<(Duration, Str, Str)>,
 }

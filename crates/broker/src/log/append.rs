@@ -87,7 +87,9 @@ impl PartitionLog {
         let base_offset = self.end_offset;
         let time = self.store(&batch, request)?;
         if batch.has_producer_id() {
-            let began = self.producers.appended(&numbered, base_offset, request.now_ms, batch.is_transactional());
+            let stamp = if time >= 0 { time } else { batch.max_timestamp };
+            let times = (request.now_ms, stamp);
+            let began = self.producers.appended(&numbered, base_offset, times, batch.is_transactional());
             if let Some(start) = began {
                 self.open.insert(start, batch.producer_id);
             }
@@ -159,14 +161,26 @@ impl PartitionLog {
         self.storage.push(BatchEntry::new(&batch, offset, now_ms));
         self.note_epoch(leader_epoch, offset);
         self.end_offset = offset + 1;
-        if let Some(start) = self.producers.marked(producer_id, epoch, coordinator_epoch, now_ms) {
-            self.open.remove(&start);
-            if !committed {
-                let stable_after = self.last_stable_offset();
-                self.aborted.push(AbortedTxn { producer_id, first_offset: start, last_offset: offset, stable_after });
-            }
-        }
+        self.note_marker(producer_id, epoch, coordinator_epoch, committed, offset, now_ms);
         Ok(offset)
+    }
+
+    /// Takes a marker into account that is in the log.
+    pub(super) fn note_marker(
+        &mut self,
+        producer_id: i64,
+        epoch: i16,
+        coordinator_epoch: i32,
+        committed: bool,
+        offset: i64,
+        now_ms: i64,
+    ) {
+        let Some(start) = self.producers.marked(producer_id, epoch, coordinator_epoch, now_ms) else { return };
+        self.open.remove(&start);
+        if !committed {
+            let stable_after = self.last_stable_offset();
+            self.aborted.push(AbortedTxn { producer_id, first_offset: start, last_offset: offset, stable_after });
+        }
     }
 }
 
@@ -227,7 +241,7 @@ fn check_keys(batch: &RecordBatch) -> Result<(), Refusal> {
 }
 
 impl BatchEntry {
-    fn new(batch: &RecordBatch, base_offset: i64, max_timestamp: i64) -> Self {
+    pub(super) fn new(batch: &RecordBatch, base_offset: i64, max_timestamp: i64) -> Self {
         BatchEntry {
             base_offset,
             last_offset: base_offset + i64::from(batch.last_offset_delta),

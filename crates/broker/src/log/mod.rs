@@ -1,11 +1,13 @@
 //! A partition's log: stored batches, producers, open and aborted transactions. Pure, unit-tested alone.
 
 mod append;
+mod durable;
 mod lookup;
 mod producers;
 mod storage;
 
 pub(crate) use append::{AppendRequest, Appended, Marker, parse_batch};
+pub(crate) use durable::LogDefect;
 #[cfg(test)]
 use lookup::TimestampedOffset;
 pub(crate) use producers::{ProducerState, Producers};
@@ -39,6 +41,9 @@ pub(crate) struct PartitionLog {
     aborted: Vec<AbortedTxn>,
     /// Leader epochs and the offset each began at.
     epochs: Vec<(i32, i64)>,
+    /// Compaction has been through what lies below.
+    cleaned_to: i64,
+    saved: durable::Progress,
 }
 
 /// What a fetch reads.
@@ -120,6 +125,7 @@ impl PartitionLog {
             self.storage.drop_below(self.start_offset);
             self.aborted.retain(|txn| txn.last_offset >= self.start_offset);
             self.epochs_below(self.start_offset);
+            self.saved.snapshot = true;
         }
         self.start_offset
     }
@@ -148,7 +154,7 @@ impl PartitionLog {
 
     /// Forgets producers that were idle for too long and have no open transaction.
     pub(crate) fn expire_producers(&mut self, now_ms: i64, max_idle_ms: i64) {
-        self.producers.expire(now_ms, max_idle_ms);
+        self.saved.snapshot |= self.producers.expire(now_ms, max_idle_ms);
     }
 
     fn note_epoch(&mut self, epoch: i32, offset: i64) {

@@ -1,5 +1,6 @@
 //! Idempotent producers of a partition: epochs, sequences, the last five batches, open transactions.
 
+use crate::persistence::{Decoder, Encoder};
 use kafka_share_messages::ErrorCode;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -108,12 +109,13 @@ impl Producers {
         if first == expected { Ok(()) } else { Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER) }
     }
 
-    /// Notes a batch that was checked and appended. Gives the start of a transaction that it begins.
+    /// Notes a batch that was checked and appended, with the time now and its own. Gives the start of a transaction that it
+    /// begins.
     pub(super) fn appended(
         &mut self,
         batch: &Numbered,
         base_offset: i64,
-        timestamp: i64,
+        (now_ms, timestamp): (i64, i64),
         transactional: bool,
     ) -> Option<i64> {
         let state = self.known.entry(batch.producer_id).or_insert_with(|| ProducerState::new(batch.epoch));
@@ -123,7 +125,7 @@ impl Producers {
         }
         let (first_sequence, last_sequence) = (batch.first_sequence, batch.last_sequence);
         state.batches.push_back(Appended { first_sequence, last_sequence, base_offset, timestamp });
-        state.last_timestamp = timestamp;
+        state.last_timestamp = now_ms;
         if transactional && state.txn_start.is_none() {
             state.txn_start = Some(base_offset);
             return Some(base_offset);
@@ -161,10 +163,44 @@ impl Producers {
         state.txn_start.take()
     }
 
-    pub(super) fn expire(&mut self, now_ms: i64, max_idle_ms: i64) {
+    /// Forgets idle producers; says whether there were any.
+    pub(super) fn expire(&mut self, now_ms: i64, max_idle_ms: i64) -> bool {
+        let before = self.known.len();
         let live = |state: &ProducerState| {
             state.txn_start.is_some() || now_ms.saturating_sub(state.last_timestamp) < max_idle_ms
         };
         self.known.retain(|_, state| live(state));
+        self.known.len() < before
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.list(self.known.iter(), |out, (id, state)| {
+            out.i64(*id).i16(state.epoch).i32(state.coordinator_epoch).i64(state.last_timestamp);
+            out.optional(state.txn_start, |out, start| {
+                out.i64(start);
+            });
+            out.list(state.batches.iter(), |out, batch| {
+                out.i32(batch.first_sequence).i32(batch.last_sequence).i64(batch.base_offset).i64(batch.timestamp);
+            });
+        });
+    }
+
+    pub(super) fn decode(input: &mut Decoder) -> kafka_share_wire::Result<Self> {
+        let batch = |input: &mut Decoder| {
+            Ok(Appended {
+                first_sequence: input.i32()?,
+                last_sequence: input.i32()?,
+                base_offset: input.i64()?,
+                timestamp: input.i64()?,
+            })
+        };
+        let producer = |input: &mut Decoder| {
+            let (id, epoch, coordinator_epoch, last_timestamp) =
+                (input.i64()?, input.i16()?, input.i32()?, input.i64()?);
+            let txn_start = input.optional(Decoder::i64)?;
+            let batches = input.list(batch)?;
+            Ok((id, ProducerState { epoch, batches, txn_start, coordinator_epoch, last_timestamp }))
+        };
+        Ok(Producers { known: input.list(producer)? })
     }
 }

@@ -59,7 +59,12 @@ impl Storage {
         (self.end() - self.start) as usize
     }
 
-    fn end(&self) -> u64 {
+    /// Position of the first batch.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub(super) fn end(&self) -> u64 {
         self.tail_position + self.tail.len() as u64
     }
 
@@ -77,6 +82,31 @@ impl Storage {
     pub(super) fn push(&mut self, mut entry: BatchEntry) {
         entry.position = self.end() - u64::from(entry.len);
         self.entries.push_back(entry);
+    }
+
+    /// Notes a batch of the bytes that [`Storage::adopt`] is about to take.
+    pub(super) fn push_restored(&mut self, mut entry: BatchEntry) {
+        entry.position = self.entries.back().map_or(0, |last| last.position + u64::from(last.len));
+        self.entries.push_back(entry);
+    }
+
+    /// Takes the bytes of all batches that were noted, in a storage that had none.
+    pub(super) fn adopt(&mut self, bytes: Bytes) {
+        self.tail_position = bytes.len() as u64;
+        if !bytes.is_empty() {
+            self.chunks.push_back(Chunk { position: 0, bytes });
+        }
+    }
+
+    /// A copy of everything from `position` on; leaves the tail as it is.
+    pub(super) fn copy_from(&self, position: u64) -> Bytes {
+        let mut all = BytesMut::with_capacity(self.end().saturating_sub(position) as usize);
+        let first = self.chunks.partition_point(|chunk| chunk.end() <= position);
+        for chunk in self.chunks.range(first..) {
+            all.extend_from_slice(&chunk.bytes[position.saturating_sub(chunk.position) as usize..]);
+        }
+        all.extend_from_slice(&self.tail[position.saturating_sub(self.tail_position) as usize..]);
+        all.freeze()
     }
 
     fn freeze(&mut self) {

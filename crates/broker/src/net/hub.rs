@@ -1,17 +1,21 @@
 //! The machine behind its lock, and the way from its outputs to the connections.
 
 use super::outbox::Outbox;
-use crate::{Cluster, ConnId, Now, Output};
+use crate::persistence::Store;
+use crate::{Cluster, ConnId, DataDirError, Now, Output};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 struct State {
     cluster: Cluster,
     outboxes: HashMap<ConnId, Arc<Outbox>>,
     deadline: Option<Duration>,
+    /// Where changes are written before answers are sent; `None` in memory.
+    store: Option<Store>,
+    failed: bool,
 }
 
 /// Shared by all tasks of a broker. The lock is held for one call into the machine and never across an await.
@@ -23,17 +27,25 @@ pub(crate) struct Hub {
     wall_start_ms: i64,
     /// How far the clock was moved on by hand.
     jumped_ms: AtomicU64,
+    /// Why the data directory can no longer be written.
+    failure: watch::Sender<Option<Arc<DataDirError>>>,
+}
+
+/// The time at which a hub starts that is made now.
+pub(crate) fn start_time() -> Now {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Now { mono: Duration::ZERO, wall_ms: wall.as_millis() as i64 }
 }
 
 impl Hub {
-    pub(crate) fn new(cluster: Cluster) -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    pub(crate) fn new(cluster: Cluster, store: Option<Store>, start: Now) -> Self {
         Hub {
-            state: Mutex::new(State { cluster, outboxes: HashMap::new(), deadline: None }),
+            state: Mutex::new(State { cluster, outboxes: HashMap::new(), deadline: None, store, failed: false }),
             timer: Notify::new(),
             start: Instant::now(),
-            wall_start_ms: wall.as_millis() as i64,
+            wall_start_ms: start.wall_ms,
             jumped_ms: AtomicU64::new(0),
+            failure: watch::Sender::new(None),
         }
     }
 
@@ -56,6 +68,7 @@ impl Hub {
     fn enter<R>(&self, call: impl FnOnce(&mut State, Now) -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = call(&mut state, self.now());
+        self.keep(&mut state);
         while let Some(output) = state.cluster.poll_output() {
             match output {
                 Output::Send { conn, segments } => {
@@ -78,6 +91,38 @@ impl Hub {
             self.timer.notify_one();
         }
         result
+    }
+
+    /// Writes what the call has changed. If that fails no answer may go out any more: what they tell of is not kept.
+    fn keep(&self, state: &mut State) {
+        if let Some(store) = state.store.as_mut().filter(|_| !state.failed) {
+            let changes = state.cluster.take_changes();
+            if changes.is_empty() {
+                return;
+            }
+            if let Err(error) = store.commit(changes) {
+                tracing::error!(%error, "the data directory failed; the broker stops");
+                state.failed = true;
+                self.failure.send_replace(Some(Arc::new(error)));
+            }
+        }
+        if state.failed {
+            while state.cluster.poll_output().is_some() {}
+            for (_, outbox) in state.outboxes.drain() {
+                outbox.discard();
+            }
+        }
+    }
+
+    /// Waits until the data directory fails, which may be never.
+    pub(crate) async fn failure(&self) -> Arc<DataDirError> {
+        let mut failure = self.failure.subscribe();
+        let found = failure.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
+        match found {
+            Some(error) => error,
+            // The sender lives as long as this hub.
+            None => std::future::pending().await,
+        }
     }
 
     pub(super) fn connect(&self, node: i32, outbox: &Arc<Outbox>) -> ConnId {

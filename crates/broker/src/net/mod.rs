@@ -5,5 +5,5 @@ mod hub;
 mod listener;
 mod outbox;
 
-pub(crate) use hub::Hub;
+pub(crate) use hub::{Hub, start_time};
 pub(crate) use listener::{Listener, run_timer};

@@ -43,6 +43,15 @@ impl Outbox {
         self.filled.notify_one();
     }
 
+    /// What is queued must not be written either.
+    pub(super) fn discard(&self) {
+        let mut queue = self.lock();
+        queue.segments.clear();
+        queue.closed = true;
+        drop(queue);
+        self.filled.notify_one();
+    }
+
     /// All that is queued, once there is something; `None` after the end.
     pub(super) async fn take(&self) -> Option<VecDeque<Bytes>> {
         loop {

@@ -4,7 +4,7 @@ mod definition;
 mod group;
 mod topic;
 
-pub(crate) use definition::{Change, Definition, Overrides, change};
+pub(crate) use definition::{Change, Definition, Overrides, change, find};
 pub(crate) use group::GROUP_DEFINITIONS;
 pub use group::{GroupBounds, GroupConfig, OffsetReset};
 pub(crate) use topic::{TOPIC_DEFINITIONS, TopicConfig};

@@ -534,6 +534,7 @@ fn records_are_shared_by_members_until_the_limit_of_each_request() {
 #[test]
 fn what_changes_stored_state_is_marked() {
     let mut world = World::new(2, 1);
+    world.client.replay = false;
     world.client.cluster.share.track_changes();
     let key = ShareKey { group: Str::from_static("g"), topic: world.topic, partition: 0 };
     let changed = |world: &mut World| {

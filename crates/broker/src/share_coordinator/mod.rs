@@ -5,6 +5,8 @@
 //! when somebody looks: when the partition moves, or when the broker keeps its data on disk
 //! ([`crate::share::Share::changed`]). Transactions that end while no leader holds the state settle the stored one.
 
+mod durable;
+
 use crate::share_partition::{Deliveries, SharePartition, StagedBy, StoredBatch, StoredShareState, StoredState};
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};

@@ -1,6 +1,7 @@
 //! The transaction coordinators of all nodes as one machine: identities, states, timeouts. It decides; the cluster writes
 //! the markers and then reports [`Transactions::completed`].
 
+mod durable;
 mod end;
 mod init;
 mod state;
@@ -10,9 +11,10 @@ pub(crate) use init::InitRequest;
 pub(crate) use state::{Participant, Status, Txn};
 
 use crate::Now;
+use crate::tracked::Tracked;
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::Str;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A transaction whose markers are to be written.
@@ -31,7 +33,7 @@ pub(crate) struct Completion {
 /// All transactional ids.
 #[derive(Debug)]
 pub(crate) struct Transactions {
-    txns: BTreeMap<Str, Txn>,
+    txns: Tracked<Str, Txn>,
     next_producer_id: i64,
     /// When open transactions time out.
     timeouts: BTreeSet<(Duration, Str)>,
@@ -46,7 +48,7 @@ pub(crate) struct Transactions {
 impl Transactions {
     pub(crate) fn new(max_timeout_ms: i32, two_phase_commit: bool, marker_delay: Duration) -> Self {
         Transactions {
-            txns: BTreeMap::new(),
+            txns: Tracked::default(),
             next_producer_id: 0,
             timeouts: BTreeSet::new(),
             completions: BTreeSet::new(),
