@@ -31,15 +31,20 @@ impl JavaProject {
         Self { dir }
     }
 
-    /// A command that runs a main class of the program; add its arguments.
+    /// A command that runs a main class of the program with the libraries it was built with; add its arguments.
     #[must_use]
     pub fn command(&self, main_class: &str) -> Command {
-        let target = self.dir.join("target");
+        self.command_with(&self.dir.join("target/lib"), main_class)
+    }
+
+    /// As [`JavaProject::command`], with the jars of another folder, such as those of an older Kafka.
+    #[must_use]
+    pub fn command_with(&self, libraries: &Path, main_class: &str) -> Command {
         let separator = if cfg!(windows) { ";" } else { ":" };
-        let class_path =
-            format!("{}{separator}{}", target.join("classes").display(), target.join("lib").join("*").display());
+        let classes = self.dir.join("target/classes");
         let mut command = Command::new("java");
-        command.arg("-cp").arg(class_path).arg(main_class);
+        command.arg("-cp").arg(format!("{}{separator}{}", classes.display(), libraries.join("*").display()));
+        command.arg(main_class);
         command
     }
 
@@ -48,14 +53,19 @@ impl JavaProject {
     /// # Panics
     /// If it exits with another code than 0; its error output is in the message.
     pub fn run<A: AsRef<OsStr>>(&self, main_class: &str, args: impl IntoIterator<Item = A>) {
-        let output = self.command(main_class).args(args).output().expect("java starts");
-        assert!(
-            output.status.success(),
-            "{main_class}: {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
+        succeed(self.command(main_class).args(args));
     }
+}
+
+/// Runs a command to its end and returns what it printed.
+///
+/// # Panics
+/// If it exits with another code than 0; its error output is in the message.
+pub fn succeed(command: &mut Command) -> String {
+    let output = command.output().expect("java starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Whether Java and Maven can be run; if not, reports `test` as skipped.

@@ -103,7 +103,7 @@ impl RealKafka {
     #[must_use]
     pub fn tool(&self, main_class: &str) -> Command {
         let mut command = Command::new("java");
-        command.arg("-cp").arg(jars(&self.version).join("*")).arg(main_class);
+        command.arg("-cp").arg(jars(&self.version).expect("a started release has its jars").join("*")).arg(main_class);
         command
     }
 
@@ -194,9 +194,18 @@ fn two_free_ports() -> io::Result<(u16, u16)> {
     Ok((first.local_addr()?.port(), second.local_addr()?.port()))
 }
 
-/// Where `kafka-up` keeps a release's jars.
-fn jars(version: &str) -> PathBuf {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map_or_else(|| PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".cache"), PathBuf::from);
-    cache.join("kafka-share").join(format!("kafka-{version}"))
+/// The folder with a release's jars (broker, clients and tools), fetched once.
+///
+/// # Errors
+/// `kafka-up` cannot fetch them.
+pub fn jars(version: &str) -> io::Result<PathBuf> {
+    let output = Command::new("bash")
+        .arg(java::crate_dir().join("kafka/kafka-up"))
+        .args(["--jars", version])
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
 }

@@ -5,4 +5,5 @@ pub mod kafka;
 pub mod raw;
 pub mod requirements;
 pub mod specs;
+pub mod tools;
 pub mod vectors;

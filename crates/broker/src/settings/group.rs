@@ -165,11 +165,8 @@ impl GroupBounds {
         let bad = |why: String| Err(Refusal::new(ErrorCode::INVALID_CONFIG, why));
         for (name, value) in overrides {
             if let (Some((min, max)), Ok(n)) = (self.range(name), value.trim().parse::<i64>()) {
-                if n < min {
-                    return bad(format!("{name} must be greater than or equal to the broker's minimum of {min}"));
-                }
-                if n > max {
-                    return bad(format!("{name} must be less than or equal to the broker's maximum of {max}"));
+                if n < min || n > max {
+                    return bad(format!("{name} must be in the range {min} to {max} inclusive, as the broker is set"));
                 }
             }
         }

@@ -90,6 +90,18 @@ impl Share {
         }
     }
 
+    /// The group has lost its last member: its coordinator's node drops what it leads. The next member finds what is
+    /// stored, which joins records of equal state to one batch whatever batches they came in.
+    pub(super) fn unload_group(&mut self, group: &Str, node: i32) {
+        let led = self.live.get(group).into_iter().flatten().filter(|(_, live)| live.leader == node);
+        let keys: Vec<ShareKey> = led
+            .map(|((topic, partition), _)| ShareKey { group: group.clone(), topic: *topic, partition: *partition })
+            .collect();
+        for key in keys {
+            self.unload_one(&key, true);
+        }
+    }
+
     /// Start offset, records above it that are done, and leader epoch of a share-partition that has state.
     pub(crate) fn progress(&self, key: &ShareKey) -> Option<(i64, i64, i32)> {
         if let Some(live) = self.live(key) {

@@ -142,6 +142,9 @@ pub(crate) fn handle_timeout(cluster: &mut Cluster, now: Now) {
 pub(crate) fn member_left(cluster: &mut Cluster, now: Now, group: &Str, member: &Str) {
     let node = cluster.coordinator_node(CoordinatorKind::Group, group);
     cluster.close_share_session(now, &SessionKey { node, group: group.clone(), member: member.clone() });
+    if cluster.share.groups.get(group).is_none_or(|group| group.members.is_empty()) {
+        cluster.share.unload_group(group, node);
+    }
 }
 
 /// A connection to `node` is gone; its share sessions end and release what they hold.
@@ -189,6 +192,8 @@ pub(crate) fn on_topic_deleted(cluster: &mut Cluster, _now: Now, topic: Uuid) {
 
 #[cfg(test)]
 mod dead_letter_tests;
+#[cfg(test)]
+mod empty_group_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -1,0 +1,36 @@
+//! Kafka's own command line tools as judges: on the embedded broker they must print what they print on a real Kafka.
+
+mod script;
+
+use kafka_share_broker::EmbeddedBroker;
+use kafka_share_tests::java::available;
+use kafka_share_tests::kafka::RealKafka;
+use tokio::runtime::Runtime;
+
+/// One test, so that both brokers run side by side and only once.
+#[test]
+fn kafka_tools_print_the_same_on_both_brokers() {
+    let test = "kafka_tools_print_the_same_on_both_brokers";
+    if !available(test) {
+        return;
+    }
+    let real = std::thread::spawn(move || {
+        let kafka = RealKafka::start(test, "4.4.0").expect("Java is there");
+        script::play(&kafka.bootstrap())
+    });
+    let runtime = Runtime::new().expect("a runtime");
+    let builder = EmbeddedBroker::builder().transactional_acks(false).configure(|config| {
+        // As `kafka-up` sets them.
+        config.groups.record_lock_ms.0 = 1_000;
+        config.groups.session_timeout_ms.0 = 1_000;
+        config.groups.heartbeat_ms.0 = 100;
+    });
+    let broker = runtime.block_on(builder.start()).expect("a broker");
+    let embedded = script::play(&broker.bootstrap_servers());
+    let real = real.join().expect("the script passes on a real Kafka");
+    let differ = embedded.iter().zip(&real).filter(|(ours, theirs)| ours != theirs);
+    let report: String = differ
+        .map(|((step, ours), (_, theirs))| format!("{step}\nembedded:\n{}\nreal:\n{}\n", ours.text, theirs.text))
+        .collect();
+    assert!(report.is_empty() && embedded.len() == real.len(), "the brokers are described otherwise:\n{report}");
+}
