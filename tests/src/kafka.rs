@@ -45,13 +45,22 @@ impl RealKafka {
     /// As [`RealKafka::start`].
     #[must_use]
     pub fn start_with(test: &str, version: &str, properties: &[&str]) -> Option<Self> {
+        Self::start_with_features(test, version, &[], properties)
+    }
+
+    /// As [`RealKafka::start_with`], with features at other levels than the release's own (`transaction.version=1`).
+    ///
+    /// # Panics
+    /// As [`RealKafka::start`].
+    #[must_use]
+    pub fn start_with_features(test: &str, version: &str, features: &[&str], properties: &[&str]) -> Option<Self> {
         if !java::available(test) {
             return None;
         }
         // A free port may be taken between its choice and its use.
         let mut last = io::Error::other("never tried");
         for _ in 0..3 {
-            match Self::try_start(version, properties) {
+            match Self::try_start(version, features, properties) {
                 Ok(kafka) => return Some(kafka),
                 Err(e) => last = e,
             }
@@ -59,10 +68,10 @@ impl RealKafka {
         panic!("Kafka {version} did not start: {last}");
     }
 
-    fn try_start(version: &str, properties: &[&str]) -> io::Result<Self> {
+    fn try_start(version: &str, features: &[&str], properties: &[&str]) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
         let (port, controller) = two_free_ports()?;
-        let pid = kafka_up(version, port, controller, dir.path(), properties)?;
+        let pid = kafka_up(version, port, controller, dir.path(), features, properties)?;
         let watchdog = watch(pid)?;
         let kafka = Self { version: version.to_owned(), port, pid, dir, watchdog };
         kafka.wait_until_ready()?;
@@ -159,13 +168,21 @@ pub fn api_versions(address: SocketAddr) -> io::Result<ApiVersionsResponse> {
     decoded.map(|(_, response)| response).map_err(io::Error::other)
 }
 
-fn kafka_up(version: &str, port: u16, controller: u16, dir: &Path, properties: &[&str]) -> io::Result<u32> {
+fn kafka_up(
+    version: &str,
+    port: u16,
+    controller: u16,
+    dir: &Path,
+    features: &[&str],
+    properties: &[&str],
+) -> io::Result<u32> {
     // The broker inherits the script's error output, so a pipe would stay open as long as the broker lives.
     let errors = dir.join("kafka-up.err");
     let output = Command::new("bash")
         .arg(java::crate_dir().join("kafka/kafka-up"))
         .args([version, &port.to_string()])
         .arg(dir)
+        .args(features.iter().flat_map(|feature| ["--feature", feature]))
         .args(properties)
         .env("KAFKA_CONTROLLER_PORT", controller.to_string())
         .stdin(Stdio::null())

@@ -40,3 +40,10 @@ fn java_transactions_on_a_real_kafka() {
     let Some(kafka) = RealKafka::start("java_transactions_on_a_real_kafka", "4.4.0") else { return };
     JavaProject::build("clients").run(PROGRAM, [kafka.bootstrap()]);
 }
+
+#[test]
+fn java_transactions_on_a_real_kafka_under_transaction_version_1() {
+    let test = "java_transactions_on_a_real_kafka_under_transaction_version_1";
+    let Some(kafka) = RealKafka::start_with_features(test, "4.4.0", &["transaction.version=1"], &[]) else { return };
+    JavaProject::build("clients").run(PROGRAM, [kafka.bootstrap()]);
+}

@@ -21,13 +21,21 @@ pub struct BrokerFeatures {
     /// Offers transactional share acknowledgements (KIP-1289 draft): API keys 95 and 96, `share.version` 3.
     /// Off: what Kafka 4.4.0 offers, `share.version` 2.
     pub transactional_acks: bool,
-    /// Offers InitProducerId v6 (KIP-939), which Kafka 4.4.0 has but marks as unstable.
+    /// Two-phase commit (KIP-939): offers InitProducerId v6, allows `Enable2Pc` and keeps prepared transactions, which no
+    /// released Kafka does.
     pub two_phase_commit: bool,
+    /// `unstable.api.versions.enable`: offers InitProducerId v6 as Kafka 4.4.0 has it, which is to refuse what it is for.
+    pub unstable_api_versions: bool,
 }
 
 impl Default for BrokerFeatures {
     fn default() -> Self {
-        BrokerFeatures { transaction_version: 2, transactional_acks: true, two_phase_commit: false }
+        BrokerFeatures {
+            transaction_version: 2,
+            transactional_acks: true,
+            two_phase_commit: false,
+            unstable_api_versions: false,
+        }
     }
 }
 
@@ -68,12 +76,24 @@ pub struct ClusterConfig {
     /// How long the markers of a decided transaction take, for tests of what happens meanwhile
     /// (`CONCURRENT_TRANSACTIONS`). Default 0: they are written before EndTxn is answered.
     pub marker_delay_ms: u64,
-    /// `producer.id.expiration.ms`.
+    /// `producer.id.expiration.ms`: partitions forget producers that were idle for so long.
     pub producer_id_expiration_ms: i64,
     /// `errors.deadletterqueue.topic.name.prefix`: the name of a dead letter queue (KIP-1191) must begin so.
     pub dead_letter_prefix: String,
     /// `errors.deadletterqueue.auto.create.topics.enable`: dead letter queues that do not exist are created.
     pub auto_create_dead_letter_topics: bool,
+    /// `transactional.id.expiration.ms`: coordinators forget transactional ids without an open transaction that were idle
+    /// for so long.
+    pub transactional_id_expiration_ms: i64,
+    /// `max.incremental.fetch.session.cache.slots` of a node.
+    pub fetch_session_slots: usize,
+    /// `max.connections` of a node: further ones wait unaccepted until another one is closed, as in Kafka.
+    pub max_connections: usize,
+    /// `connections.max.idle.ms`: a connection on which no byte came or went for so long is closed. That ends half-open
+    /// connections, and those of clients that do not read their answers. In real time, whatever the broker's clock does.
+    pub connections_max_idle_ms: u64,
+    /// Most transactional ids; InitProducerId of a further one is refused with `POLICY_VIOLATION`.
+    pub max_transactional_ids: usize,
 }
 
 impl Default for ClusterConfig {
@@ -94,6 +114,11 @@ impl Default for ClusterConfig {
             producer_id_expiration_ms: 86_400_000,
             dead_letter_prefix: "dlq.".into(),
             auto_create_dead_letter_topics: false,
+            transactional_id_expiration_ms: 604_800_000,
+            fetch_session_slots: 1000,
+            max_connections: 10_000,
+            connections_max_idle_ms: 600_000,
+            max_transactional_ids: 100_000,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `EmbeddedBroker`: a running cluster, and its builder.
 
-use crate::net::{Hub, Listener, run_timer, start_time};
+use crate::net::{Hub, Limits, Listener, run_timer, start_time};
 use crate::persistence::{Saved, Store};
 use crate::settings::GroupBounds;
-use crate::{Cluster, ClusterConfig, CoordinatorKind, DataDirError, Fault, FaultId, NodeConfig, Now};
+use crate::{Cluster, ClusterConfig, ClusterDump, CoordinatorKind, DataDirError, Fault, FaultId, NodeConfig, Now};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -59,6 +59,7 @@ pub struct BrokerBuilder {
     sync_writes: bool,
     seed: u64,
     topics: Vec<(String, i32)>,
+    manual_clock: bool,
     config: ClusterConfig,
 }
 
@@ -73,6 +74,7 @@ impl Default for BrokerBuilder {
             sync_writes: false,
             seed: 0,
             topics: Vec::new(),
+            manual_clock: false,
             config: ClusterConfig::default(),
         }
     }
@@ -134,6 +136,16 @@ impl BrokerBuilder {
         self
     }
 
+    /// Makes time stand still: it moves only by [`EmbeddedBroker::advance_clock`], which lets timeouts, locks and waits end
+    /// one after the other, each at its time. The clock starts at the present time.
+    ///
+    /// Requests that wait (`max.wait.ms`, `marker_delay_ms`) then wait until the clock is moved, and group members are not
+    /// removed for being silent. Clients keep their own time.
+    pub fn manual_clock(mut self) -> Self {
+        self.manual_clock = true;
+        self
+    }
+
     /// `transaction.version`: 2 (the default), 1 or 0.
     pub fn transaction_version(mut self, level: i16) -> Self {
         self.config.features.transaction_version = level;
@@ -147,7 +159,9 @@ impl BrokerBuilder {
         self
     }
 
-    /// Whether InitProducerId v6 (KIP-939) is offered. Default false, as in Kafka 4.4.0.
+    /// Whether two-phase commit (KIP-939) is offered: InitProducerId v6, transactions without timeout (`Enable2Pc`), and
+    /// prepared transactions that their producer finds again (`KeepPreparedTxn`; needs `transaction.version` 2). Default
+    /// false, as in Kafka 4.4.0.
     pub fn two_phase_commit(mut self, on: bool) -> Self {
         self.config.features.two_phase_commit = on;
         self
@@ -207,7 +221,7 @@ impl BrokerBuilder {
         if let Some(store) = &mut store {
             store.commit(cluster.take_changes())?;
         }
-        Ok(EmbeddedBroker::run(Hub::new(cluster, store, start), self.config, sockets))
+        Ok(EmbeddedBroker::run(Hub::new(cluster, store, start, self.manual_clock), self.config, sockets))
     }
 
     fn machine(&self, start: Now) -> Result<(Cluster, Option<Store>), StartError> {
@@ -255,11 +269,15 @@ impl EmbeddedBroker {
         for (node, socket) in config.nodes.iter().zip(sockets) {
             let (sender, receiver) = mpsc::unbounded_channel();
             memory.insert(node.id, sender);
-            let max_frame = config.max_request_bytes;
-            let listener = Listener { hub: hub.clone(), node: node.id, max_frame, memory: receiver };
+            let max_idle = Duration::from_millis(config.connections_max_idle_ms);
+            let limits = Limits { max_frame: config.max_request_bytes, max_idle };
+            let max_connections = config.max_connections.max(1);
+            let listener = Listener { hub: hub.clone(), node: node.id, limits, max_connections, memory: receiver };
             tasks.spawn(listener.run(socket));
         }
-        tasks.spawn(run_timer(hub.clone()));
+        if !hub.is_manual() {
+            tasks.spawn(run_timer(hub.clone()));
+        }
         EmbeddedBroker { hub, nodes: config.nodes, memory, tasks }
     }
 
@@ -331,9 +349,33 @@ impl EmbeddedBroker {
         self.hub.with(|cluster, _| cluster.clear_faults());
     }
 
-    /// Moves the broker's clocks on, so that timeouts, locks and sessions of that time run out now.
+    /// Moves the broker's clocks on, so that timeouts, locks and sessions of that time run out before this returns. What
+    /// clients are told of it is on its way by then.
     pub fn advance_clock(&self, by: Duration) {
-        self.hub.jump(by);
+        self.hub.advance(by);
+    }
+
+    /// The broker's time.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.hub.now()
+    }
+
+    /// Lets all acquisition locks of a share group expire now; says how many share-partitions had any.
+    pub fn expire_locks(&self, group: &str) -> usize {
+        self.hub.with(|cluster, now| cluster.expire_share_locks(now, group))
+    }
+
+    /// What the cluster looks like inside; see [`ClusterDump`].
+    #[must_use]
+    pub fn dump(&self) -> ClusterDump {
+        self.hub.with(|cluster, now| cluster.dump(now))
+    }
+
+    /// [`EmbeddedBroker::dump`] as indented JSON.
+    #[must_use]
+    pub fn dump_json(&self) -> String {
+        self.dump().to_json()
     }
 
     /// Connections that are open.

@@ -3,6 +3,7 @@
 //! A [`Fault`] picks requests (by API key, node, and how many to let pass first) and says what happens to them. Faults are
 //! asked in the order they were injected; the first that matches is used up once per request.
 
+use crate::CoordinatorKind;
 use kafka_share_messages::{ApiKey, ErrorCode};
 use std::time::Duration;
 
@@ -35,6 +36,20 @@ pub enum FaultAction {
         /// The new leader.
         node: i32,
     },
+    /// Before the request is served, the coordinator of a key moves to this node, with all keys that share its partition
+    /// of the internal topic.
+    MoveCoordinator {
+        /// What it coordinates.
+        kind: CoordinatorKind,
+        /// The group id, the transactional id, or `group:topic id:partition`.
+        key: String,
+        /// The new coordinator.
+        node: i32,
+    },
+    /// Before the request is served, all acquisition locks of this share group expire.
+    ExpireLocks(String),
+    /// Before the request is served, the broker's clocks jump ahead, and what was due meanwhile happens.
+    AdvanceClock(Duration),
     /// Before the request is served, the node restarts. If it is the node that was asked, the request is lost.
     RestartNode(i32),
 }

@@ -10,8 +10,10 @@
 mod api;
 mod cluster;
 mod config;
+mod dump;
 mod embedded;
 mod faults;
+mod fetch_sessions;
 mod group_coordinator;
 mod java;
 mod log;
@@ -28,9 +30,10 @@ mod txn_coordinator;
 
 pub use cluster::{CloseReason, Cluster, ConnId, CoordinatorKind, Output};
 pub use config::{BrokerFeatures, ClusterConfig, NodeConfig};
+pub use dump::{ClusterDump, FetchSessionDump, GroupDump, MemberDump, PartitionDump, TransactionDump};
 pub use embedded::{BrokerBuilder, EmbeddedBroker, StartError};
 pub use faults::{Fault, FaultAction, FaultId};
 pub use persistence::DataDirError;
 pub use settings::{GroupBounds, GroupConfig, OffsetReset};
-pub use share::{ShareDump, SharePartitionDump, ShareSessionDump};
+pub use share::{LockDump, ShareDump, SharePartitionDump, ShareSessionDump};
 pub use time::Now;

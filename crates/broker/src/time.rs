@@ -12,9 +12,16 @@ pub struct Now {
 }
 
 impl Now {
+    /// Both clocks later.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Now {
+        let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        Now { mono: self.mono.saturating_add(by), wall_ms: self.wall_ms.saturating_add(ms) }
+    }
+
     /// The monotonic time `ms` milliseconds from now; negative values count as 0.
     #[must_use]
     pub fn after_ms(self, ms: i64) -> Duration {
-        self.mono + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+        self.mono.saturating_add(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
     }
 }

@@ -26,14 +26,15 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: Produ
         let mut partition_responses = Vec::with_capacity(topic.partition_data.len());
         for data in &topic.partition_data {
             let result = match found {
-                _ if !(-1..=1).contains(&request.acks) => Err(ErrorCode::INVALID_REQUIRED_ACKS.into()),
-                Err(code) => Err(code.into()),
+                _ if !(-1..=1).contains(&request.acks) => Err(Refusal::from(ErrorCode::INVALID_REQUIRED_ACKS).into()),
+                Err(code) => Err(Refusal::from(code).into()),
                 Ok(id) => append(cluster, ctx, &Batch { topic: id, data, txn_id, acks: request.acks }),
             };
             failed |= result.is_err();
-            let mut response = answer(data.index, result);
+            let tells_start = result.as_ref().err().is_none_or(|refused| refused.tells_start);
+            let mut response = answer(data.index, result.map_err(|refused| refused.refusal));
             if let Ok(id) = found {
-                finish(cluster, ctx, id, &mut response, &mut leaders);
+                finish(cluster, ctx, (id, tells_start), &mut response, &mut leaders);
             }
             partition_responses.push(response);
         }
@@ -59,6 +60,29 @@ struct Batch<'a> {
     acks: i16,
 }
 
+/// Why a batch was not appended, and whether the answer tells where the log starts, which depends on how far it came.
+struct Refused {
+    refusal: Refusal,
+    tells_start: bool,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Refused { refusal, tells_start: false }
+    }
+}
+
+impl Refused {
+    /// A refusal of the log itself. As in Kafka, some errors say nothing of the log all the same.
+    fn by_log(refusal: Refusal) -> Self {
+        let silent = matches!(
+            refusal.code,
+            ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::CORRUPT_MESSAGE | ErrorCode::KAFKA_STORAGE_ERROR
+        );
+        Refused { refusal, tells_start: !silent }
+    }
+}
+
 fn find(cluster: &Cluster, ctx: &RequestContext, topic: &TopicProduceData) -> Result<Uuid, ErrorCode> {
     let topic = if ctx.version >= 13 { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.name) };
     let found = cluster.find_topic(&topic)?;
@@ -66,31 +90,33 @@ fn find(cluster: &Cluster, ctx: &RequestContext, topic: &TopicProduceData) -> Re
     if found.internal { Err(ErrorCode::INVALID_TOPIC_EXCEPTION) } else { Ok(found.id) }
 }
 
-fn append(cluster: &mut Cluster, ctx: &RequestContext, batch: &Batch<'_>) -> Result<Appended, Refusal> {
+fn append(cluster: &mut Cluster, ctx: &RequestContext, batch: &Batch<'_>) -> Result<Appended, Refused> {
     let records = batch.data.records.as_ref().filter(|records| !records.is_empty());
     let records =
         records.ok_or_else(|| Refusal::new(ErrorCode::INVALID_RECORD, "the produce request has no record batch"))?;
-    cluster.check_memory(records.len())?;
+    cluster.check_memory(records.len()).map_err(Refusal::from)?;
     let (topic, index) = (batch.topic, batch.data.index);
-    let partition = cluster.led_partition(ctx.node, topic, index, -1)?;
+    let partition = cluster.led_partition(ctx.node, topic, index, -1).map_err(Refusal::from)?;
     let header = *parse_batch(records)?.header();
     let open = partition.log.producers().has_open(header.producer_id, header.producer_epoch);
     let replicas = partition.replicas.clone();
     let in_sync = replicas.iter().filter(|id| cluster.node(**id).is_some_and(|n| n.alive)).count();
+    let gone = || Refusal::from(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     let verified = match batch.txn_id {
-        Some(id) if header.is_transactional() && !open => {
+        // As Kafka: without a producer there is no transaction to be part of, and nothing is checked.
+        Some(id) if header.is_transactional() && header.producer_id >= 0 && !open => {
             let member = Participant::Partition(topic, index);
             verify(cluster, ctx, id, (header.producer_id, header.producer_epoch), member)?;
             true
         }
         _ => false,
     };
-    let found = cluster.topics.by_id_mut(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let found = cluster.topics.by_id_mut(topic).ok_or_else(gone)?;
     if batch.acks == -1 && in_sync < found.config.min_insync_replicas.min(replicas.len()) {
-        return Err(ErrorCode::NOT_ENOUGH_REPLICAS.into());
+        return Err(Refused::by_log(ErrorCode::NOT_ENOUGH_REPLICAS.into()));
     }
     let config = found.config;
-    let partition = found.partition_mut(index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let partition = found.partition_mut(index).ok_or_else(gone)?;
     let before = partition.log.bytes();
     let appended = partition.log.append(&AppendRequest {
         records,
@@ -99,7 +125,8 @@ fn append(cluster: &mut Cluster, ctx: &RequestContext, batch: &Batch<'_>) -> Res
         now_ms: ctx.now.wall_ms,
         in_transaction: verified,
         epoch_per_transaction: ctx.version >= 12,
-    })?;
+    });
+    let appended = appended.map_err(Refused::by_log)?;
     let grown = partition.log.bytes() - before;
     cluster.log_bytes += grown;
     cluster.wake(&WaitKey::Partition(topic, index));
@@ -154,14 +181,15 @@ fn answer(index: i32, result: Result<Appended, Refusal>) -> PartitionProduceResp
 fn finish(
     cluster: &Cluster,
     ctx: &RequestContext,
-    topic: Uuid,
+    (topic, tells_start): (Uuid, bool),
     response: &mut PartitionProduceResponse,
     leaders: &mut Vec<i32>,
 ) {
-    if response.error_code.is_ok() {
+    if tells_start {
         let partition = cluster.topics.by_id(topic).and_then(|t| t.partition(response.index));
         response.log_start_offset = partition.map_or(-1, |p| p.log.start_offset());
-    } else if ctx.version >= 10 && is_stale(response.error_code) {
+    }
+    if ctx.version >= 10 && is_stale(response.error_code) {
         let (leader_id, leader_epoch) = cluster.leader_of(topic, response.index);
         response.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
         leaders.push(leader_id);

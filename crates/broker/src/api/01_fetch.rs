@@ -1,11 +1,12 @@
 //! Fetch (v4-18): whole stored batches, without a copy. Topic ids from v13 on; leader hints from v16 on.
 //!
-//! Every fetch is a full one: the session id of an answer is 0, which tells clients that no session was opened (KIP-227).
+//! Incremental sessions (KIP-227) are opened, followed and ended as [`FetchSessions`](crate::fetch_sessions) says.
 //! The request waits until `min_bytes` can be read, a partition has an error, or `max_wait_ms` is over.
 
 use super::leader_hints::{endpoints, is_stale};
 use super::{Answer, Outcome, RequestContext};
 use crate::cluster::{Cluster, Parked, Partition, TopicRef, WaitKey};
+use crate::fetch_sessions::{CachedPartition, Context, Followed, Seen};
 use bytes::Bytes;
 use kafka_share_messages::fetch_request::FetchPartition;
 use kafka_share_messages::fetch_response::{
@@ -17,12 +18,16 @@ use kafka_share_wire::Uuid;
 /// Most bytes of one answer (`fetch.max.bytes` of a broker).
 const MAX_BYTES: usize = 55 << 20;
 
-pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: FetchRequest) -> Outcome<FetchResponse> {
-    if request.session_id != 0 {
-        let error_code = ErrorCode::FETCH_SESSION_ID_NOT_FOUND;
-        return Outcome::Reply(FetchResponse { error_code, ..Default::default() });
-    }
-    let fetch = Fetch { topics: resolve(cluster, ctx, &request), request };
+pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, mut request: FetchRequest) -> Outcome<FetchResponse> {
+    let by_id = ctx.version >= 13;
+    let entered = cluster.fetch_sessions.enter(ctx.now.mono, ctx.node, &request, by_id);
+    let (context, followed) = match entered {
+        Ok(entered) => entered,
+        Err(error_code) => return Outcome::Reply(FetchResponse { error_code, ..Default::default() }),
+    };
+    request.topics.clear();
+    request.forgotten_topics_data.clear();
+    let fetch = Fetch { parts: resolve(cluster, by_id, followed), context, request };
     let wait = fetch.request.max_wait_ms;
     if wait <= 0 || fetch.is_ready(cluster, ctx) {
         return Outcome::Reply(fetch.answer(cluster, ctx));
@@ -30,18 +35,34 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: Fetch
     Outcome::Park { deadline: ctx.now.after_ms(i64::from(wait)), keys: fetch.keys(), parked: Box::new(fetch) }
 }
 
-fn resolve(cluster: &Cluster, ctx: &RequestContext, request: &FetchRequest) -> Vec<Result<Uuid, ErrorCode>> {
-    let find = |topic: &kafka_share_messages::fetch_request::FetchTopic| {
-        let by = if ctx.version >= 13 { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.topic) };
-        cluster.find_topic(&by).map(|topic| topic.id)
+/// A partition to read.
+struct Reading {
+    followed: Followed,
+    topic: Result<Uuid, ErrorCode>,
+    /// Whether metadata knows it. Others are answered last and end no wait.
+    exists: bool,
+}
+
+/// Finds the topics; partitions that do not exist come last.
+fn resolve(cluster: &Cluster, by_id: bool, followed: Vec<Followed>) -> Vec<Reading> {
+    let find = |followed: Followed| {
+        let key = &followed.key;
+        let by = if by_id { TopicRef::Id(key.topic_id) } else { TopicRef::Name(&key.topic) };
+        let found = cluster.find_topic(&by);
+        let exists = found.as_ref().is_ok_and(|topic| topic.partition(key.partition).is_some());
+        let topic = found.map(|topic| topic.id);
+        Reading { followed, topic, exists }
     };
-    request.topics.iter().map(find).collect()
+    let mut parts: Vec<Reading> = followed.into_iter().map(find).collect();
+    parts.sort_by_key(|part| !part.exists);
+    parts
 }
 
 struct Fetch {
+    /// Without its topics, which are in `parts`.
     request: FetchRequest,
-    /// Ids of the request's topics, in its order.
-    topics: Vec<Result<Uuid, ErrorCode>>,
+    context: Context,
+    parts: Vec<Reading>,
 }
 
 impl Parked for Fetch {
@@ -54,14 +75,13 @@ impl Parked for Fetch {
 }
 
 impl Fetch {
+    fn existing(&self) -> impl Iterator<Item = (Uuid, &FetchPartition)> {
+        let parts = self.parts.iter().filter(|part| part.exists);
+        parts.filter_map(|part| Some((*part.topic.as_ref().ok()?, &part.followed.asked)))
+    }
+
     fn keys(&self) -> Vec<WaitKey> {
-        let mut keys = Vec::new();
-        for (topic, id) in self.request.topics.iter().zip(&self.topics) {
-            if let Ok(id) = id {
-                keys.extend(topic.partitions.iter().map(|p| WaitKey::Partition(*id, p.partition)));
-            }
-        }
-        keys
+        self.existing().map(|(topic, asked)| WaitKey::Partition(topic, asked.partition)).collect()
     }
 
     fn committed_only(&self) -> bool {
@@ -77,20 +97,17 @@ impl Fetch {
         let enough = usize::try_from(self.request.min_bytes).unwrap_or(0);
         let mut bytes = 0;
         // A consumer that closes sends a fetch without partitions, which has nothing to wait for.
-        if self.request.topics.iter().all(|topic| topic.partitions.is_empty()) {
+        if self.existing().next().is_none() {
             return true;
         }
-        for (topic, id) in self.request.topics.iter().zip(&self.topics) {
-            let Ok(id) = id else { return true };
-            for asked in &topic.partitions {
-                let Ok(partition) = check(cluster, ctx, *id, asked) else { return true };
-                if diverges(partition, asked).is_some() {
-                    return true;
-                }
-                let upper = self.upper(partition);
-                let most = usize::try_from(asked.partition_max_bytes).unwrap_or(0);
-                bytes += partition.log.readable(asked.fetch_offset, upper, enough.min(most.max(1)));
+        for (topic, asked) in self.existing() {
+            let Ok(partition) = check(cluster, ctx, topic, asked) else { return true };
+            if diverges(partition, asked).is_some() {
+                return true;
             }
+            let upper = self.upper(partition);
+            let most = usize::try_from(asked.partition_max_bytes).unwrap_or(0);
+            bytes += partition.log.readable(asked.fetch_offset, upper, enough.min(most.max(1)));
         }
         bytes >= enough
     }
@@ -99,30 +116,58 @@ impl Fetch {
         let mut left = usize::try_from(self.request.max_bytes).unwrap_or(0).min(MAX_BYTES);
         let mut nothing_yet = true;
         let mut leaders = Vec::new();
-        let mut responses = Vec::with_capacity(self.topics.len());
-        for (topic, id) in self.request.topics.iter().zip(&self.topics) {
-            let mut partitions = Vec::with_capacity(topic.partitions.len());
-            for asked in &topic.partitions {
-                let result = match id {
-                    Ok(id) => self.read(cluster, ctx, *id, asked, left, nothing_yet),
-                    Err(code) => Err(*code),
-                };
-                let data = result.unwrap_or_else(|code| failed(cluster, ctx, *id, asked, code, &mut leaders));
-                let size = data.records.as_ref().map_or(0, Bytes::len);
-                left = left.saturating_sub(size);
-                nothing_yet &= size == 0;
-                partitions.push(data);
-            }
-            responses.push(FetchableTopicResponse {
-                topic: topic.topic.clone(),
-                topic_id: topic.topic_id,
-                partitions,
-                ..Default::default()
+        let mut all = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let asked = &part.followed.asked;
+            let result = match part.topic {
+                Ok(id) => self.read(cluster, ctx, id, asked, left, nothing_yet),
+                Err(code) => Err(code),
+            };
+            let data = result.unwrap_or_else(|code| {
+                let mut data = failed(cluster, ctx, part.topic, asked, code, &mut leaders);
+                // As Kafka: null where the log was asked, empty where there is none.
+                data.aborted_transactions = (!part.exists).then(Vec::new);
+                data
             });
+            let size = data.records.as_ref().map_or(0, Bytes::len);
+            left = left.saturating_sub(size);
+            nothing_yet &= size == 0;
+            all.push(data);
         }
+        let (session_id, told) = match self.tell(cluster, ctx, &all) {
+            Ok(told) => told,
+            Err(error_code) => return FetchResponse { error_code, ..Default::default() },
+        };
+        let told = self.parts.iter().zip(all).zip(told).filter(|(_, told)| *told).map(|(part, _)| part);
         let node = |(node_id, host, port)| NodeEndpoint { node_id, host, port, ..Default::default() };
         let node_endpoints = endpoints(cluster, leaders).into_iter().map(node).collect();
-        FetchResponse { responses, node_endpoints, ..Default::default() }
+        FetchResponse { session_id, responses: by_topic(told), node_endpoints, ..Default::default() }
+    }
+
+    /// The session that the answer names, and for each partition whether the answer has it.
+    fn tell(
+        &self,
+        cluster: &mut Cluster,
+        ctx: &RequestContext,
+        all: &[PartitionData],
+    ) -> Result<(i32, Vec<bool>), ErrorCode> {
+        let seen = self.parts.iter().zip(all).map(|(part, data)| (part.followed.key.clone(), seen_of(data)));
+        match self.context {
+            Context::Sessionless => Ok((0, vec![true; all.len()])),
+            Context::Full => {
+                let cached = self.parts.iter().zip(all);
+                let cached =
+                    cached.map(|(part, data)| CachedPartition::new(part.followed.clone(), Some(&seen_of(data))));
+                let by_id = ctx.version >= 13;
+                let (now, partitions) = (ctx.now.mono, cached.collect());
+                let id = cluster.fetch_sessions.open(now, ctx.node, by_id, partitions, &mut cluster.rng);
+                Ok((id, vec![true; all.len()]))
+            }
+            Context::Incremental { session, epoch } => {
+                let seen: Vec<_> = seen.collect();
+                Ok((session, cluster.fetch_sessions.tell(ctx.node, (session, epoch), &seen)?))
+            }
+        }
     }
 
     fn read(
@@ -145,6 +190,7 @@ impl Fetch {
             last_stable_offset: log.last_stable_offset(),
             log_start_offset: log.start_offset(),
             preferred_read_replica: -1,
+            aborted_transactions: None,
             records: Some(Bytes::new()),
             ..Default::default()
         };
@@ -165,6 +211,34 @@ impl Fetch {
         data.records = Some(read.records);
         Ok(data)
     }
+}
+
+fn seen_of(data: &PartitionData) -> Seen {
+    Seen {
+        high_watermark: data.high_watermark,
+        log_start_offset: data.log_start_offset,
+        has_records: data.records.as_ref().is_some_and(|records| !records.is_empty()),
+        failed: !data.error_code.is_ok(),
+        diverges: data.diverging_epoch.end_offset >= 0,
+    }
+}
+
+/// Groups neighbours of one topic.
+fn by_topic<'a>(all: impl Iterator<Item = (&'a Reading, PartitionData)>) -> Vec<FetchableTopicResponse> {
+    let mut topics: Vec<FetchableTopicResponse> = Vec::new();
+    for (part, data) in all {
+        let key = &part.followed.key;
+        match topics.last_mut() {
+            Some(last) if last.topic_id == key.topic_id && last.topic == key.topic => last.partitions.push(data),
+            _ => topics.push(FetchableTopicResponse {
+                topic: key.topic.clone(),
+                topic_id: key.topic_id,
+                partitions: vec![data],
+                ..Default::default()
+            }),
+        }
+    }
+    topics
 }
 
 fn check<'a>(

@@ -4,7 +4,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
-use crate::txn_coordinator::InitRequest;
+use crate::txn_coordinator::{Identity, InitRequest};
 use kafka_share_messages::{ErrorCode, InitProducerIdRequest, InitProducerIdResponse};
 
 pub(crate) fn handle(
@@ -14,8 +14,15 @@ pub(crate) fn handle(
 ) -> Outcome<InitProducerIdResponse> {
     let result = init(cluster, ctx, &request);
     Outcome::Reply(match result {
-        Ok((producer_id, producer_epoch)) => {
-            InitProducerIdResponse { producer_id, producer_epoch, ..Default::default() }
+        Ok(Identity { producer_id, epoch, ongoing }) => {
+            let (ongoing_txn_producer_id, ongoing_txn_producer_epoch) = ongoing.unwrap_or((-1, -1));
+            InitProducerIdResponse {
+                producer_id,
+                producer_epoch: epoch,
+                ongoing_txn_producer_id,
+                ongoing_txn_producer_epoch,
+                ..Default::default()
+            }
         }
         Err(code) => InitProducerIdResponse {
             error_code: match code {
@@ -29,7 +36,7 @@ pub(crate) fn handle(
     })
 }
 
-fn init(cluster: &mut Cluster, ctx: &RequestContext, request: &InitProducerIdRequest) -> Result<(i64, i16), ErrorCode> {
+fn init(cluster: &mut Cluster, ctx: &RequestContext, request: &InitProducerIdRequest) -> Result<Identity, ErrorCode> {
     let txn_id = request.transactional_id.as_ref();
     let (id, epoch) = (request.producer_id, request.producer_epoch);
     // Both or neither.

@@ -1,8 +1,8 @@
 //! ListTransactions (v0-2): transactional ids that this node coordinates, filtered by state, producer, age (v1 on) and a
 //! pattern (v2 on).
 //!
-//! Kafka matches the pattern as a regular expression of re2j; here `.*` and literal text are understood, and other
-//! patterns refused with INVALID_REGULAR_EXPRESSION.
+//! Kafka matches the pattern, a regular expression of re2j, against the whole id; so does this, with an expression of the
+//! same family (no look-around, no back references). INVALID_REGULAR_EXPRESSION where it is none.
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
@@ -10,13 +10,19 @@ use crate::txn_coordinator::{Status, Txn};
 use kafka_share_messages::list_transactions_response::TransactionState;
 use kafka_share_messages::{ErrorCode, ListTransactionsRequest, ListTransactionsResponse};
 use kafka_share_wire::Str;
+use regex::{Regex, RegexBuilder};
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{self, Ast, RepetitionKind, RepetitionRange, Visitor};
+
+/// Bytes that a compiled pattern may take.
+const PATTERN_BYTES: usize = 1 << 20;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
     ctx: &RequestContext,
     request: ListTransactionsRequest,
 ) -> Outcome<ListTransactionsResponse> {
-    let pattern = match request.transactional_id_pattern.as_deref().filter(|p| !p.is_empty()).map(parts).transpose() {
+    let pattern = match request.transactional_id_pattern.as_deref().filter(|p| !p.is_empty()).map(compile).transpose() {
         Ok(pattern) => pattern,
         Err(error_code) => return Outcome::Reply(ListTransactionsResponse { error_code, ..Default::default() }),
     };
@@ -27,8 +33,9 @@ pub(crate) fn handle(
             || request.state_filters.iter().any(|name| name.as_str() == txn.status.name());
         let producer = request.producer_id_filters.is_empty() || request.producer_id_filters.contains(&txn.producer_id);
         let age = ctx.now.wall_ms.saturating_sub(txn.start_ms);
-        let old = request.duration_filter < 0 || (txn.start_ms >= 0 && age > request.duration_filter);
-        let named = pattern.as_ref().is_none_or(|parts| matches(parts, &txn.id));
+        // As Kafka: one that was never begun is as old as time.
+        let old = request.duration_filter < 0 || age > request.duration_filter;
+        let named = pattern.as_ref().is_none_or(|pattern| pattern.is_match(&txn.id));
         state && producer && old && named
     };
     let found: Vec<TransactionState> = cluster
@@ -49,26 +56,48 @@ pub(crate) fn handle(
     Outcome::Reply(ListTransactionsResponse { unknown_state_filters, transaction_states, ..Default::default() })
 }
 
-/// The literal parts between the `.*` of a pattern.
-fn parts(pattern: &str) -> Result<Vec<String>, ErrorCode> {
-    let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
-    let parts: Vec<String> = pattern.split(".*").map(str::to_owned).collect();
-    let special = |c: char| "\\^$.|?*+()[]{}".contains(c);
-    if parts.iter().any(|part| part.contains(special)) {
-        return Err(ErrorCode::INVALID_REGULAR_EXPRESSION);
-    }
-    Ok(parts)
+/// Compiles a pattern that must match the whole id, within bounds: a client chooses it.
+fn compile(pattern: &str) -> Result<Regex, ErrorCode> {
+    let invalid = ErrorCode::INVALID_REGULAR_EXPRESSION;
+    let pattern = unquote(pattern);
+    // Parsed alone: a pattern such as `a)(b` must not become valid by what is put around it.
+    let parsed = Parser::new().parse(&pattern).map_err(|_| invalid)?;
+    ast::visit(&parsed, RepeatsOnce).map_err(|()| invalid)?;
+    RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(PATTERN_BYTES).build().map_err(|_| invalid)
 }
 
-fn matches(parts: &[String], text: &str) -> bool {
-    let [first, middle @ ..] = parts else { return true };
-    let Some((last, middle)) = middle.split_last() else { return first == text };
-    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
-    for part in middle {
-        let Some(at) = rest.find(part.as_str()) else { return false };
-        rest = &rest[at + part.len()..];
+/// Writes quoted text (`\Q..\E`), which only Kafka's expressions have, with escapes.
+fn unquote(pattern: &str) -> String {
+    let mut parts = pattern.split("\\Q");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (quoted, rest) = part.split_once("\\E").unwrap_or((part, ""));
+        text.push_str(&regex::escape(quoted));
+        text.push_str(rest);
     }
-    rest.ends_with(last.as_str())
+    text
+}
+
+/// What Kafka's expressions refuse: repeated repetitions such as `a**`, and more than a thousand of one.
+struct RepeatsOnce;
+
+impl Visitor for RepeatsOnce {
+    type Output = ();
+    type Err = ();
+
+    fn finish(self) -> Result<(), ()> {
+        Ok(())
+    }
+
+    fn visit_pre(&mut self, node: &Ast) -> Result<(), ()> {
+        let Ast::Repetition(repetition) = node else { return Ok(()) };
+        let most = match &repetition.op.kind {
+            RepetitionKind::Range(RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n)) => *n,
+            RepetitionKind::Range(RepetitionRange::Bounded(_, n)) => *n,
+            _ => 0,
+        };
+        if most > 1000 || matches!(*repetition.ast, Ast::Repetition(_)) { Err(()) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]
@@ -77,9 +106,14 @@ mod tests {
 
     #[test]
     fn patterns() {
-        let is = |pattern: &str, text: &str| matches(&parts(pattern).unwrap(), text);
-        assert!(is("a.*", "abc") && is(".*c", "abc") && is("^a.*b.*c$", "axbxc") && is("abc", "abc"));
-        assert!(!is("a.*", "ba") && !is("abc", "abcd") && !is("ab.*ba", "aba"));
-        assert_eq!(parts("a[b]"), Err(ErrorCode::INVALID_REGULAR_EXPRESSION));
+        let is = |pattern: &str, text: &str| compile(pattern).unwrap().is_match(text);
+        assert!(
+            is("a.*", "abc") && is(".*c", "abc") && is("^a.*b.*c$", "axbxc") && is("abc", "abc") && is("a[xb]c", "abc")
+        );
+        assert!(is("\\Qa.c\\E.*", "a.cd") && !is("\\Qa.c\\E", "abc") && is("x\\Q(", "x(") && is("(?:a*)*", "aa"));
+        assert!(!is("a.*", "ba") && !is("abc", "abcd") && !is("ab.*ba", "aba") && !is("a|b", "ab"));
+        for bad in ["a)(b", "[", "*", "(?=a)", "\\1", "(a{1000}){1000}", "a**", "a{1001}"] {
+            assert_eq!(compile(bad).unwrap_err(), ErrorCode::INVALID_REGULAR_EXPRESSION, "{bad}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn error_answer(ctx: &RequestContext, body: Reader, code: ErrorCode) 
         16 => ListGroupsResponse, 18 => ApiVersionsResponse, 22 => InitProducerIdResponse, 26 => EndTxnResponse,
         60 => DescribeClusterResponse, 66 => ListTransactionsResponse, 74 => ListConfigResourcesResponse,
         76 => ShareGroupHeartbeatResponse, 78 => ShareFetchResponse, 79 => ShareAcknowledgeResponse,
-        95 => TxnShareAcknowledgeResponse, 96 => AddShareAcksToTxnResponse,
+        91 => AlterShareGroupOffsetsResponse, 92 => DeleteShareGroupOffsetsResponse, 95 => TxnShareAcknowledgeResponse, 96 => AddShareAcksToTxnResponse,
     };
     match (plain, ctx.key.0) {
         (Some(answer), _) => Ok(answer),
@@ -30,11 +30,11 @@ pub(crate) fn error_answer(ctx: &RequestContext, body: Reader, code: ErrorCode) 
         (None, 10) => Ok(ctx.answer(&find_coordinator(ctx, decode(ctx, body)?, code))),
         (None, 19) => Ok(ctx.answer(&create_topics(decode(ctx, body)?, code))),
         (None, 24) => Ok(ctx.answer(&add_partitions(decode(ctx, body)?, code))),
-        (None, _) => Err(CloseReason::Fault),
+        (None, _) => super::errors_admin::error_answer(ctx, body, code).unwrap_or(Err(CloseReason::Fault)),
     }
 }
 
-fn decode<R: Request>(ctx: &RequestContext, mut body: Reader) -> Result<R, CloseReason> {
+pub(super) fn decode<R: Request>(ctx: &RequestContext, mut body: Reader) -> Result<R, CloseReason> {
     R::decode(&mut body, ctx.version).map_err(|error| CloseReason::Malformed(error.to_string()))
 }
 
@@ -55,7 +55,13 @@ fn produce(request: ProduceRequest, error_code: ErrorCode) -> ProduceResponse {
 
 fn fetch(ctx: &RequestContext, request: FetchRequest, error_code: ErrorCode) -> FetchResponse {
     use fetch_response::{FetchableTopicResponse, PartitionData};
-    if ctx.version >= 7 && matches!(error_code, ErrorCode::FETCH_SESSION_ID_NOT_FOUND) {
+    let of_session = matches!(
+        error_code,
+        ErrorCode::FETCH_SESSION_ID_NOT_FOUND
+            | ErrorCode::INVALID_FETCH_SESSION_EPOCH
+            | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR
+    );
+    if ctx.version >= 7 && of_session {
         return FetchResponse { error_code, ..Default::default() };
     }
     let partition = |p: &fetch_request::FetchPartition| PartitionData {

@@ -2,6 +2,7 @@
 
 mod configs;
 mod errors;
+mod errors_admin;
 mod table;
 
 #[path = "24_add_partitions_to_txn.rs"]

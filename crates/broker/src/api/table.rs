@@ -30,7 +30,9 @@ pub(crate) fn versions(features: &BrokerFeatures, key: ApiKey) -> Option<RangeIn
     let info = key.info()?;
     match key {
         ApiKey::TXN_SHARE_ACKNOWLEDGE | ApiKey::ADD_SHARE_ACKS_TO_TXN if !features.transactional_acks => None,
-        ApiKey::INIT_PRODUCER_ID if !features.two_phase_commit => Some(info.min_version..=info.max_version - 1),
+        ApiKey::INIT_PRODUCER_ID if !(features.two_phase_commit || features.unstable_api_versions) => {
+            Some(info.min_version..=info.max_version - 1)
+        }
         _ => Some(info.min_version..=info.max_version),
     }
 }

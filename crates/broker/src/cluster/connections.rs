@@ -145,7 +145,9 @@ impl Cluster {
             return Ok(());
         }
         let node = connection.node;
-        let result = self.serve(now, conn, node, frame).map_err(|reason| self.close(now, conn, reason));
+        let result = self.serve(now.plus(self.ahead), conn, node, frame);
+        let now = now.plus(self.ahead);
+        let result = result.map_err(|reason| self.close(now, conn, reason));
         self.run_woken(now);
         result
     }

@@ -262,7 +262,7 @@ fn faults_apply_and_lose_the_answer() {
             .iter()
             .filter_map(|o| match o {
                 Output::Send { segments, .. } => Some(segments.iter().map(Bytes::len).sum::<usize>()),
-                Output::Close { .. } => None,
+                Output::Close { .. } | Output::AdvanceClock { .. } => None,
             })
             .sum();
         assert_eq!((bytes, outputs.last()), (sent, Some(&Output::Close { conn })));

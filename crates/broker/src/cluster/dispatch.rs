@@ -31,7 +31,7 @@ impl Cluster {
             }
             return Err(CloseReason::Unsupported { key, version });
         }
-        match self.judge(&ctx, &body)? {
+        match self.judge(&mut ctx, &body)? {
             Verdict::Serve(fault) => ctx.answer_fault = fault,
             Verdict::Answer(answer) => {
                 self.finish(&ctx, answer);

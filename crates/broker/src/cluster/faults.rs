@@ -7,6 +7,7 @@ use crate::{Fault, FaultAction, FaultId, Output};
 use bytes::{Bytes, BytesMut};
 use kafka_share_messages::{ApiKey, ErrorCode};
 use kafka_share_wire::Reader;
+use std::time::Duration;
 
 /// What a fault leaves of a request.
 pub(super) enum Verdict {
@@ -50,7 +51,7 @@ impl Cluster {
         }
     }
 
-    pub(super) fn judge(&mut self, ctx: &RequestContext, body: &Reader) -> Result<Verdict, CloseReason> {
+    pub(super) fn judge(&mut self, ctx: &mut RequestContext, body: &Reader) -> Result<Verdict, CloseReason> {
         let Some(action) = self.faults.pick(ctx.node, ctx.key) else { return Ok(Verdict::Serve(None)) };
         tracing::debug!(node = ctx.node, key = %ctx.key, ?action, "fault");
         Ok(match action {
@@ -66,11 +67,31 @@ impl Cluster {
                 self.move_leader(ctx.now, &topic, partition, node);
                 Verdict::Serve(None)
             }
+            FaultAction::MoveCoordinator { kind, key, node } => {
+                self.move_coordinator(ctx.now, kind, &key, node);
+                Verdict::Serve(None)
+            }
+            FaultAction::ExpireLocks(group) => {
+                self.expire_share_locks(ctx.now, &group);
+                Verdict::Serve(None)
+            }
+            FaultAction::AdvanceClock(by) => {
+                self.jump(ctx, by);
+                Verdict::Serve(None)
+            }
             FaultAction::RestartNode(node) => {
                 self.restart_node(ctx.now, node);
                 if node == ctx.node { Verdict::Ignore } else { Verdict::Serve(None) }
             }
         })
+    }
+
+    /// The owner hears of it with the outputs; until then the machine is ahead of it.
+    fn jump(&mut self, ctx: &mut RequestContext, by: Duration) {
+        self.ahead = self.ahead.saturating_add(by);
+        self.output.push_back(Output::AdvanceClock { by });
+        ctx.now = ctx.now.plus(by);
+        self.handle_timeout(ctx.now);
     }
 
     /// Sends an answer as a fault wants it.

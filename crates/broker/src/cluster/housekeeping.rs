@@ -1,4 +1,4 @@
-//! What brokers do now and then: retention, forgetting idle producers.
+//! What brokers do now and then: retention, forgetting idle producers and transactional ids.
 
 use super::Cluster;
 use crate::Now;
@@ -13,6 +13,7 @@ impl Cluster {
             return;
         }
         self.housekeeping = now.mono + EVERY;
+        self.transactions.expire_ids(now.wall_ms, self.config.transactional_id_expiration_ms);
         let idle = self.config.producer_id_expiration_ms;
         let mut bytes = 0;
         for topic in self.topics.iter_mut() {

@@ -45,6 +45,7 @@ impl Cluster {
     pub fn stop_node(&mut self, now: Now, node: i32) -> bool {
         let Some(found) = self.nodes.iter_mut().find(|n| n.id == node) else { return false };
         found.alive = false;
+        self.fetch_sessions.forget_node(node);
         for conn in self.connections.of_node(node) {
             self.close(now, conn, CloseReason::NodeStopped);
         }

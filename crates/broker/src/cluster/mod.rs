@@ -25,10 +25,11 @@ pub(crate) use topics::{Partition, Topic, Topics};
 pub(crate) use waiters::{Parked, WaitKey};
 
 use crate::faults::Faults;
+use crate::fetch_sessions::{FetchSessions, Limits};
 use crate::rng::Rng;
 use crate::settings::Overrides;
 use crate::share::Share;
-use crate::txn_coordinator::Transactions;
+use crate::txn_coordinator::{self, Transactions};
 use crate::{ClusterConfig, Now};
 use bytes::Bytes;
 use connections::Connections;
@@ -36,6 +37,9 @@ use kafka_share_wire::Uuid;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use waiters::Waiters;
+
+/// `min.incremental.fetch.session.eviction.ms`.
+const FETCH_SESSION_EVICTION: Duration = Duration::from_secs(120);
 
 /// What the machine wants done on a connection, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +51,11 @@ pub enum Output {
         conn: ConnId,
         /// What; shared with the log, not copied.
         segments: Vec<Bytes>,
+    },
+    /// A fault makes time jump: the owner's [`Now`] is this much later from here on.
+    AdvanceClock {
+        /// How much.
+        by: Duration,
     },
     /// Close the connection after what was sent before. The machine has forgotten it already.
     Close {
@@ -68,6 +77,7 @@ pub struct Cluster {
     pub(crate) share: Share,
     faults: Faults,
     pub(crate) transactions: Transactions,
+    pub(crate) fetch_sessions: FetchSessions,
     /// Bytes of all logs.
     pub(crate) log_bytes: usize,
     /// When old records and idle producers are looked for next.
@@ -77,6 +87,8 @@ pub struct Cluster {
     starts: i64,
     identity_changed: bool,
     dirty: durable::Dirty,
+    /// How far a fault's clock is ahead of what the owner knows.
+    ahead: Duration,
     connections: Connections,
     waiters: Waiters,
     output: VecDeque<Output>,
@@ -100,13 +112,22 @@ impl Cluster {
             dirty: durable::Dirty::default(),
             faults: Faults::default(),
             share: Share::new(&config),
-            transactions: Transactions::new(
-                config.transaction_max_timeout_ms,
-                config.features.two_phase_commit,
-                Duration::from_millis(config.marker_delay_ms),
-            ),
+            transactions: Transactions::new(txn_coordinator::Limits {
+                max_timeout_ms: config.transaction_max_timeout_ms,
+                two_phase_commit: config.features.two_phase_commit,
+                keep_prepared: config.features.two_phase_commit && config.features.transaction_version >= 2,
+                marker_delay: Duration::from_millis(config.marker_delay_ms),
+                max_ids: config.max_transactional_ids,
+            }),
+            fetch_sessions: FetchSessions::new(Limits {
+                slots: config.fetch_session_slots,
+                eviction: FETCH_SESSION_EVICTION,
+                session_bytes: 1 << 20,
+                total_bytes: 64 << 20,
+            }),
             log_bytes: 0,
             housekeeping: housekeeping::EVERY,
+            ahead: Duration::ZERO,
             connections: Connections::default(),
             waiters: Waiters::default(),
             output: VecDeque::new(),
@@ -116,7 +137,11 @@ impl Cluster {
 
     /// The next thing to do on a connection.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.output.pop_front()
+        let output = self.output.pop_front();
+        if let Some(Output::AdvanceClock { by }) = &output {
+            self.ahead = self.ahead.saturating_sub(*by);
+        }
+        output
     }
 
     /// When [`Cluster::handle_timeout`] should be called next, on the monotonic clock of [`Now`].

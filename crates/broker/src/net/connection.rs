@@ -1,6 +1,7 @@
 //! One client connection: frames in, answers out, both bounded.
 
 use super::Hub;
+use super::activity::Activity;
 use super::outbox::Outbox;
 use crate::ConnId;
 use bytes::{Buf, Bytes};
@@ -28,15 +29,30 @@ impl Drop for Registration<'_> {
     }
 }
 
-/// Serves a connection to `node` until either side closes it.
-pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send>(hub: Arc<Hub>, node: i32, max_frame: usize, stream: S) {
+/// What a connection may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of a request frame.
+    pub(crate) max_frame: usize,
+    /// Time without a byte in either direction.
+    pub(crate) max_idle: Duration,
+}
+
+/// Serves a connection to `node` until either side closes it, or it is idle for too long.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send>(hub: Arc<Hub>, node: i32, limits: Limits, stream: S) {
     let outbox = Arc::new(Outbox::default());
+    let activity = Activity::new(limits.max_idle);
     let registration = Registration { hub: &hub, conn: hub.connect(node, &outbox) };
     let (mut read, mut write) = tokio::io::split(stream);
-    let mut writing = std::pin::pin!(write_all(&outbox, &mut write));
+    let mut writing = std::pin::pin!(write_all(&outbox, &activity, &mut write));
+    let reader = Reader { hub: &hub, conn: registration.conn, outbox: &outbox, activity: &activity };
     let closed = tokio::select! {
-        closed = read_all(&hub, registration.conn, &outbox, max_frame, &mut read) => closed,
+        closed = reader.read_all(limits.max_frame, &mut read) => closed,
         () = &mut writing => ReadEnd::Peer,
+        () = activity.too_idle() => {
+            tracing::debug!(conn = registration.conn.0, "closing an idle connection");
+            ReadEnd::Peer
+        }
     };
     if closed == ReadEnd::Broker {
         let _ = tokio::time::timeout(LAST_WRITE, writing).await;
@@ -51,42 +67,47 @@ enum ReadEnd {
     Broker,
 }
 
-async fn read_all(
-    hub: &Hub,
+struct Reader<'a> {
+    hub: &'a Hub,
     conn: ConnId,
-    outbox: &Outbox,
-    max_frame: usize,
-    read: &mut (impl AsyncRead + Unpin),
-) -> ReadEnd {
-    let mut decoder = FrameDecoder::new(max_frame);
-    loop {
+    outbox: &'a Outbox,
+    activity: &'a Activity,
+}
+
+impl Reader<'_> {
+    async fn read_all(&self, max_frame: usize, read: &mut (impl AsyncRead + Unpin)) -> ReadEnd {
+        let conn = self.conn;
+        let mut decoder = FrameDecoder::new(max_frame);
         loop {
-            let frame = match decoder.next_frame() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(error) => {
-                    tracing::debug!(conn = conn.0, %error, "closing a connection");
-                    return ReadEnd::Peer;
+            loop {
+                let frame = match decoder.next_frame() {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::debug!(conn = conn.0, %error, "closing a connection");
+                        return ReadEnd::Peer;
+                    }
+                };
+                let served = self
+                    .hub
+                    .with(|cluster, now| cluster.handle_frame(now, conn, frame).map(|()| cluster.is_backlogged(conn)));
+                match served {
+                    Ok(backlogged) => self.outbox.room(backlogged).await,
+                    Err(_) => return ReadEnd::Broker,
                 }
-            };
-            let served =
-                hub.with(|cluster, now| cluster.handle_frame(now, conn, frame).map(|()| cluster.is_backlogged(conn)));
-            match served {
-                Ok(backlogged) => outbox.room(backlogged).await,
-                Err(_) => return ReadEnd::Broker,
             }
-        }
-        match read.read_buf(decoder.buffer()).await {
-            Ok(0) | Err(_) => return ReadEnd::Peer,
-            Ok(_) => {}
+            match read.read_buf(decoder.buffer()).await {
+                Ok(0) | Err(_) => return ReadEnd::Peer,
+                Ok(_) => self.activity.touch(),
+            }
         }
     }
 }
 
-async fn write_all(outbox: &Outbox, write: &mut (impl AsyncWrite + Unpin)) {
+async fn write_all(outbox: &Outbox, activity: &Activity, write: &mut (impl AsyncWrite + Unpin)) {
     while let Some(mut segments) = outbox.take().await {
         let bytes = segments.iter().map(Bytes::len).sum();
-        if write_segments(&mut segments, write).await.is_err() {
+        if write_segments(&mut segments, activity, write).await.is_err() {
             return;
         }
         outbox.written(bytes);
@@ -94,7 +115,11 @@ async fn write_all(outbox: &Outbox, write: &mut (impl AsyncWrite + Unpin)) {
     let _ = write.shutdown().await;
 }
 
-async fn write_segments(segments: &mut VecDeque<Bytes>, write: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
+async fn write_segments(
+    segments: &mut VecDeque<Bytes>,
+    activity: &Activity,
+    write: &mut (impl AsyncWrite + Unpin),
+) -> std::io::Result<()> {
     while !segments.is_empty() {
         let mut slices = [IoSlice::new(&[]); SLICES];
         let count = segments.len().min(SLICES);
@@ -105,6 +130,7 @@ async fn write_segments(segments: &mut VecDeque<Bytes>, write: &mut (impl AsyncW
         if written == 0 && segments.iter().take(count).any(|s| !s.is_empty()) {
             return Err(std::io::ErrorKind::WriteZero.into());
         }
+        activity.touch();
         while let Some(first) = segments.front_mut() {
             if first.len() > written {
                 first.advance(written);

@@ -23,10 +23,11 @@ pub(crate) struct Hub {
     state: Mutex<State>,
     /// The machine's next deadline may have come closer.
     timer: Notify,
-    start: Instant,
+    /// `None`: time moves only by hand.
+    start: Option<Instant>,
     wall_start_ms: i64,
-    /// How far the clock was moved on by hand.
-    jumped_ms: AtomicU64,
+    /// Nanoseconds by which the clock was moved on by hand.
+    moved: AtomicU64,
     /// Why the data directory can no longer be written.
     failure: watch::Sender<Option<Arc<DataDirError>>>,
 }
@@ -38,25 +39,46 @@ pub(crate) fn start_time() -> Now {
 }
 
 impl Hub {
-    pub(crate) fn new(cluster: Cluster, store: Option<Store>, start: Now) -> Self {
+    pub(crate) fn new(cluster: Cluster, store: Option<Store>, start: Now, manual_clock: bool) -> Self {
         Hub {
             state: Mutex::new(State { cluster, outboxes: HashMap::new(), deadline: None, store, failed: false }),
             timer: Notify::new(),
-            start: Instant::now(),
+            start: (!manual_clock).then(Instant::now),
             wall_start_ms: start.wall_ms,
-            jumped_ms: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
             failure: watch::Sender::new(None),
         }
     }
 
     pub(crate) fn now(&self) -> Now {
-        let mono = self.start.elapsed() + Duration::from_millis(self.jumped_ms.load(Ordering::Relaxed));
-        Now { mono, wall_ms: self.wall_start_ms + mono.as_millis() as i64 }
+        let passed = self.start.map_or(Duration::ZERO, |start| start.elapsed());
+        let mono = passed.saturating_add(Duration::from_nanos(self.moved.load(Ordering::Relaxed)));
+        Now { mono, wall_ms: self.wall_start_ms.saturating_add(i64::try_from(mono.as_millis()).unwrap_or(i64::MAX)) }
     }
 
-    /// Moves both clocks on and lets everything happen that was due meanwhile.
-    pub(crate) fn jump(&self, by: Duration) {
-        self.jumped_ms.fetch_add(by.as_millis() as u64, Ordering::Relaxed);
+    pub(crate) fn is_manual(&self) -> bool {
+        self.start.is_none()
+    }
+
+    fn shift(&self, by: Duration) {
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        // Only failed by a closure that gives none.
+        let _ = self.moved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |moved| Some(moved.saturating_add(by)));
+    }
+
+    /// Moves both clocks on and lets everything happen that was due meanwhile: on a manual clock one thing after the other,
+    /// each at its time; on the system's clock all of it now.
+    pub(crate) fn advance(&self, by: Duration) {
+        let target = self.now().mono.saturating_add(by);
+        while self.is_manual() {
+            let Some(due) = self.deadline().filter(|due| *due <= target) else { break };
+            self.shift(due.saturating_sub(self.now().mono));
+            self.with(Cluster::handle_timeout);
+            if self.deadline() == Some(due) {
+                break;
+            }
+        }
+        self.shift(target.saturating_sub(self.now().mono));
         self.with(Cluster::handle_timeout);
     }
 
@@ -76,6 +98,7 @@ impl Hub {
                         outbox.push(segments);
                     }
                 }
+                Output::AdvanceClock { by } => self.shift(by),
                 Output::Close { conn } => {
                     if let Some(outbox) = state.outboxes.remove(&conn) {
                         outbox.close();

@@ -1,6 +1,6 @@
 //! A node's listener, on tcp and in memory, and the machine's timer.
 
-use super::{Hub, connection};
+use super::{Hub, Limits, connection};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::DuplexStream;
@@ -15,7 +15,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Listener {
     pub(crate) hub: Arc<Hub>,
     pub(crate) node: i32,
-    pub(crate) max_frame: usize,
+    pub(crate) limits: Limits,
+    /// Connections that may be open; further ones wait unaccepted.
+    pub(crate) max_connections: usize,
     /// Where in-memory connections come from.
     pub(crate) memory: mpsc::UnboundedReceiver<DuplexStream>,
 }
@@ -24,20 +26,21 @@ impl Listener {
     pub(crate) async fn run(mut self, tcp: TcpListener) {
         let mut connections = JoinSet::new();
         loop {
+            let room = connections.len() < self.max_connections;
             tokio::select! {
-                accepted = tcp.accept() => match accepted {
+                accepted = tcp.accept(), if room => match accepted {
                     Ok((stream, _)) => {
                         // A client may have gone already; then serving it ends at once.
                         let _ = stream.set_nodelay(true);
-                        connections.spawn(connection::serve(self.hub.clone(), self.node, self.max_frame, stream));
+                        connections.spawn(connection::serve(self.hub.clone(), self.node, self.limits, stream));
                     }
                     Err(error) => {
                         tracing::warn!(node = self.node, %error, "cannot accept a connection");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
-                Some(stream) = self.memory.recv() => {
-                    connections.spawn(connection::serve(self.hub.clone(), self.node, self.max_frame, stream));
+                Some(stream) = self.memory.recv(), if room => {
+                    connections.spawn(connection::serve(self.hub.clone(), self.node, self.limits, stream));
                 }
                 Some(_) = connections.join_next() => {}
             }

@@ -2,9 +2,10 @@
 
 use crate::cluster::Cluster;
 use crate::share_coordinator::ShareKey;
+use serde::Serialize;
 
 /// State of all share groups.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShareDump {
     /// Sessions, by node, group and member.
     pub sessions: Vec<ShareSessionDump>,
@@ -13,7 +14,7 @@ pub struct ShareDump {
 }
 
 /// A share session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShareSessionDump {
     /// Node that keeps it.
     pub node: i32,
@@ -28,7 +29,7 @@ pub struct ShareSessionDump {
 }
 
 /// A share-partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SharePartitionDump {
     /// Group id.
     pub group: String,
@@ -50,6 +51,23 @@ pub struct SharePartitionDump {
     pub pending: i64,
     /// Records that are to go to the dead letter queue.
     pub archiving: i64,
+    /// Acquisition locks, by offset.
+    pub locks: Vec<LockDump>,
+}
+
+/// An acquisition lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LockDump {
+    /// First offset.
+    pub first_offset: i64,
+    /// Last offset.
+    pub last_offset: i64,
+    /// Member that holds it.
+    pub member: String,
+    /// Times that the records were delivered.
+    pub delivery_count: i16,
+    /// When it expires, in milliseconds since the broker started.
+    pub expires_ms: u64,
 }
 
 impl Cluster {
@@ -74,6 +92,7 @@ impl Cluster {
             available: live.machine.available_records(),
             pending: live.machine.pending_records(),
             archiving: live.machine.archiving_records(),
+            locks: live.machine.locks().collect(),
         });
         let mut partitions: Vec<SharePartitionDump> = partitions.collect();
         partitions.sort_by(|a, b| (&a.group, &a.topic, a.partition).cmp(&(&b.group, &b.topic, b.partition)));

@@ -9,7 +9,7 @@ mod response;
 pub(crate) mod sessions;
 mod txn;
 
-pub use dump::{ShareDump, SharePartitionDump, ShareSessionDump};
+pub use dump::{LockDump, ShareDump, SharePartitionDump, ShareSessionDump};
 pub(crate) use response::leader_of;
 pub(crate) use txn::{apply_marker, check_member};
 

@@ -6,6 +6,7 @@
 mod acks;
 mod acquire;
 mod dead_letters;
+mod dump;
 mod locks;
 mod slot;
 mod snapshot;

@@ -51,9 +51,11 @@ impl Txn {
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = Encoder::default();
         out.i64(self.producer_id).i64(self.previous_producer_id);
-        out.optional(self.next_producer_id, |out, id| {
-            out.i64(id);
-        });
+        for identity in [self.next_identity, self.kept_by] {
+            out.optional(identity, |out, (id, epoch)| {
+                out.i64(id).i16(epoch);
+            });
+        }
         out.i16(self.epoch).i16(self.last_epoch).i32(self.timeout_ms);
         out.i8(Status::ALL.iter().position(|status| *status == self.status).unwrap_or(0) as i8);
         out.i64(self.start_ms).i64(self.last_update_ms).bool(self.epoch_per_transaction);
@@ -71,7 +73,8 @@ impl Txn {
     fn decode(id: Str, value: Bytes) -> Result<Txn> {
         let mut input = Decoder::new(value);
         let (producer_id, previous_producer_id) = (input.i64()?, input.i64()?);
-        let next_producer_id = input.optional(Decoder::i64)?;
+        let mut identity = || input.optional(|input| Ok((input.i64()?, input.i16()?)));
+        let (next_identity, kept_by) = (identity()?, identity()?);
         let (epoch, last_epoch, timeout_ms) = (input.i16()?, input.i16()?, input.i32()?);
         let status = input.i8()?;
         let unknown = |n: i8| ErrorKind::InvalidLength(i64::from(n)).at(0);
@@ -89,7 +92,8 @@ impl Txn {
             id,
             producer_id,
             previous_producer_id,
-            next_producer_id,
+            next_identity,
+            kept_by,
             epoch,
             last_epoch,
             timeout_ms,

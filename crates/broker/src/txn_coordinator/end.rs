@@ -38,14 +38,19 @@ impl Transactions {
         }
         let txn = self.txns.get(txn_id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
         let step = if epoch_per_transaction { txn.step_v2(producer, commit)? } else { txn.step_v1(producer, commit)? };
-        let (producer_id, epoch) = match step {
-            Step::Done => (txn.producer_id, txn.epoch),
-            Step::Prepare => {
-                self.note_mode(txn_id, epoch_per_transaction);
-                self.prepare(now, txn_id, commit, epoch_per_transaction)
+        let present = Ended { producer_id: txn.producer_id, epoch: txn.epoch };
+        Ok(match step {
+            Step::Done => present,
+            Step::Prepare if epoch_per_transaction => {
+                self.note_mode(txn_id, true);
+                self.prepare_and_bump(now, txn_id, commit)
             }
-        };
-        Ok(Ended { producer_id, epoch })
+            Step::Prepare => {
+                self.note_mode(txn_id, false);
+                self.prepare(now, txn_id, commit);
+                present
+            }
+        })
     }
 
     fn note_mode(&mut self, txn_id: &Str, epoch_per_transaction: bool) {
@@ -61,38 +66,60 @@ impl Transactions {
         let Some(txn) = self.txns.get_mut(txn_id).filter(|txn| txn.status == Status::Ongoing) else { return };
         txn.last_epoch = if txn.epoch_per_transaction { txn.epoch } else { -1 };
         txn.epoch = txn.epoch.saturating_add(1);
-        self.prepare(now, txn_id, false, false);
+        if let Some(keeper) = txn.kept_by {
+            let next = self.after(keeper);
+            self.set_next(txn_id, next);
+        }
+        self.prepare(now, txn_id, false);
     }
 
-    fn prepare(&mut self, now: Now, txn_id: &Str, commit: bool, bump: bool) -> (i64, i16) {
-        let exhausted = bump && self.txns.get(txn_id).is_some_and(Txn::is_exhausted);
-        let fresh = if exhausted { Some(self.allocate()) } else { None };
-        let Some(txn) = self.txns.get_mut(txn_id) else { return (-1, -1) };
+    fn prepare_and_bump(&mut self, now: Now, txn_id: &Str, commit: bool) -> Ended {
+        let Some(txn) = self.txns.get_mut(txn_id) else { return Ended { producer_id: -1, epoch: -1 } };
+        let (own, kept_by) = ((txn.producer_id, txn.epoch), txn.kept_by);
+        txn.last_epoch = txn.epoch;
+        // Markers are beyond the records that they end.
+        txn.epoch = txn.epoch.saturating_add(1);
+        let (producer_id, epoch) = self.after(kept_by.unwrap_or(own));
+        if kept_by.is_some() || producer_id != own.0 {
+            self.set_next(txn_id, (producer_id, epoch));
+        }
+        self.prepare(now, txn_id, commit);
+        Ended { producer_id, epoch }
+    }
+
+    fn set_next(&mut self, txn_id: &Str, identity: (i64, i16)) {
+        if let Some(txn) = self.txns.get_mut(txn_id) {
+            txn.next_identity = Some(identity);
+        }
+    }
+
+    fn prepare(&mut self, now: Now, txn_id: &Str, commit: bool) {
+        let Some(txn) = self.txns.get_mut(txn_id) else { return };
         if let Some(deadline) = txn.deadline.take() {
             self.timeouts.remove(&(deadline, txn.id.clone()));
         }
+        if txn.status != Status::Ongoing {
+            // As Kafka: an abort of nothing begins and ends at once.
+            txn.start_ms = now.wall_ms;
+        }
         txn.status = if commit { Status::PrepareCommit } else { Status::PrepareAbort };
         txn.last_update_ms = now.wall_ms;
-        if bump {
-            txn.last_epoch = txn.epoch;
-            txn.epoch = txn.epoch.saturating_add(1);
-            txn.next_producer_id = fresh;
-        }
-        self.completions.insert((now.mono + self.marker_delay, txn.id.clone()));
-        match txn.next_producer_id {
-            Some(next) => (next, 0),
-            None => (txn.producer_id, txn.epoch),
-        }
+        self.completions.insert((now.mono + self.limits.marker_delay, txn.id.clone()));
     }
 }
 
 impl Txn {
     fn step_v1(&self, producer: (i64, i16), commit: bool) -> Result<Step, ErrorCode> {
-        if self.producer_id != producer.0 {
+        let client = self.client();
+        if client.0 != producer.0 {
             return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
         }
-        if self.epoch != producer.1 {
+        if client.1 != producer.1 {
             return Err(ErrorCode::PRODUCER_FENCED);
+        }
+        // The keeper of a prepared transaction gets another identity with its end, which old versions cannot tell.
+        if self.kept_by.is_some() {
+            return Err(ErrorCode::INVALID_TXN_STATE);
         }
         match self.status {
             Status::Ongoing => Ok(Step::Prepare),
@@ -108,12 +135,16 @@ impl Txn {
         let (id, epoch) = producer;
         // The producer repeats a request that handed it a new id: the old one is named.
         let repeats_rollover = self.previous_producer_id == id && epoch == LAST_EPOCH && self.epoch == 0;
-        let repeats_bump = epoch.checked_add(1) == Some(self.epoch);
+        let client = self.client();
+        let repeats_bump = match self.kept_by {
+            Some((_, keeper)) => epoch == keeper,
+            None => epoch.checked_add(1) == Some(self.epoch),
+        };
         let repeats = repeats_bump || repeats_rollover;
-        if self.producer_id != id && !repeats_rollover {
+        if client.0 != id && !repeats_rollover {
             return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
         }
-        let current = epoch == self.epoch;
+        let current = epoch == client.1;
         let valid = match self.status {
             Status::Ongoing | Status::Empty => current,
             Status::PrepareCommit | Status::PrepareAbort => repeats_bump,

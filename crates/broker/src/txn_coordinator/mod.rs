@@ -7,7 +7,7 @@ mod init;
 mod state;
 
 pub(crate) use end::Ended;
-pub(crate) use init::InitRequest;
+pub(crate) use init::{Identity, InitRequest};
 pub(crate) use state::{Participant, Status, Txn};
 
 use crate::Now;
@@ -39,22 +39,31 @@ pub(crate) struct Transactions {
     timeouts: BTreeSet<(Duration, Str)>,
     /// When markers are to be written.
     completions: BTreeSet<(Duration, Str)>,
-    max_timeout_ms: i32,
-    two_phase_commit: bool,
+    limits: Limits,
+}
+
+/// Settings of the coordinators.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) max_timeout_ms: i32,
+    /// Transactions may have no timeout.
+    pub(crate) two_phase_commit: bool,
+    /// Prepared transactions may be kept: two-phase commit and an epoch per transaction.
+    pub(crate) keep_prepared: bool,
     /// How long markers take.
-    marker_delay: Duration,
+    pub(crate) marker_delay: Duration,
+    /// Most transactional ids.
+    pub(crate) max_ids: usize,
 }
 
 impl Transactions {
-    pub(crate) fn new(max_timeout_ms: i32, two_phase_commit: bool, marker_delay: Duration) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Transactions {
             txns: Tracked::default(),
             next_producer_id: 0,
             timeouts: BTreeSet::new(),
             completions: BTreeSet::new(),
-            max_timeout_ms,
-            two_phase_commit,
-            marker_delay,
+            limits,
         }
     }
 
@@ -153,16 +162,18 @@ impl Transactions {
     /// The transaction, if the identity is the present one and no markers are under way.
     fn owned(&mut self, txn_id: &Str, producer: (i64, i16)) -> Result<&mut Txn, ErrorCode> {
         let txn = self.txns.get_mut(txn_id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
-        if txn.producer_id != producer.0 {
+        let client = txn.client();
+        if client.0 != producer.0 {
             return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
         }
-        if txn.epoch != producer.1 {
+        if client.1 != producer.1 {
             return Err(ErrorCode::PRODUCER_FENCED);
         }
         if matches!(txn.status, Status::PrepareCommit | Status::PrepareAbort) {
             return Err(ErrorCode::CONCURRENT_TRANSACTIONS);
         }
-        Ok(txn)
+        // A prepared transaction is only to be ended.
+        if txn.kept_by.is_some() { Err(ErrorCode::INVALID_TXN_STATE) } else { Ok(txn) }
     }
 
     /// All markers are written.
@@ -175,11 +186,20 @@ impl Transactions {
         };
         txn.participants.clear();
         txn.last_update_ms = now.wall_ms;
-        if let Some(next) = txn.next_producer_id.take() {
-            txn.previous_producer_id = txn.producer_id;
-            txn.producer_id = next;
-            txn.epoch = 0;
+        let kept_by = txn.kept_by.take();
+        if let Some((id, epoch)) = txn.next_identity.take() {
+            let (last_id, last_epoch) = kept_by.unwrap_or((txn.producer_id, txn.last_epoch));
+            if id != last_id {
+                txn.previous_producer_id = last_id;
+            }
+            (txn.producer_id, txn.epoch, txn.last_epoch) = (id, epoch, last_epoch);
         }
+    }
+
+    /// Forgets ids that were idle for `max_idle_ms` and have no open transaction.
+    pub(crate) fn expire_ids(&mut self, wall_ms: i64, max_idle_ms: i64) {
+        let busy = |status| matches!(status, Status::Ongoing | Status::PrepareCommit | Status::PrepareAbort);
+        self.txns.retain(|_, txn| busy(txn.status) || wall_ms.saturating_sub(txn.last_update_ms) < max_idle_ms);
     }
 
     /// Drops members of a topic that is gone: its markers have nowhere to go.

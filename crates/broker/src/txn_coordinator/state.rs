@@ -71,8 +71,10 @@ pub(crate) struct Txn {
     pub(crate) producer_id: i64,
     /// The id before the present one, -1 for none: requests that repeat the hand-over still name it.
     pub(crate) previous_producer_id: i64,
-    /// The id to take once the markers are written.
-    pub(super) next_producer_id: Option<i64>,
+    /// The identity to take once the markers are written, where it is not the one that they carry.
+    pub(super) next_identity: Option<(i64, i16)>,
+    /// The identity that may end this prepared transaction (KIP-939), whose records and markers keep their own.
+    pub(crate) kept_by: Option<(i64, i16)>,
     /// -1 before the first InitProducerId is done.
     pub(crate) epoch: i16,
     pub(super) last_epoch: i16,
@@ -93,7 +95,8 @@ impl Txn {
             id,
             producer_id,
             previous_producer_id: -1,
-            next_producer_id: None,
+            next_identity: None,
+            kept_by: None,
             epoch: -1,
             last_epoch: -1,
             timeout_ms,
@@ -108,6 +111,11 @@ impl Txn {
 
     pub(super) fn is_exhausted(&self) -> bool {
         self.epoch >= LAST_EPOCH
+    }
+
+    /// The identity that requests must come with.
+    pub(super) fn client(&self) -> (i64, i16) {
+        self.kept_by.unwrap_or((self.producer_id, self.epoch))
     }
 
     pub(super) fn begin(&mut self, now: Now) {

@@ -17,7 +17,14 @@ struct Rig {
 
 impl Rig {
     fn new() -> Self {
-        Rig { txns: Transactions::new(900_000, false, Duration::ZERO), now: Now::default(), id: Str::from_static("t") }
+        let limits = Limits {
+            max_timeout_ms: 900_000,
+            two_phase_commit: false,
+            keep_prepared: false,
+            marker_delay: Duration::ZERO,
+            max_ids: 3,
+        };
+        Rig { txns: Transactions::new(limits), now: Now::default(), id: Str::from_static("t") }
     }
 
     fn init(&mut self, current: Option<(i64, i16)>) -> Result<(i64, i16), ErrorCode> {
@@ -31,7 +38,7 @@ impl Rig {
         };
         let result = self.txns.init(self.now, &request);
         self.complete();
-        result
+        result.map(|identity| (identity.producer_id, identity.epoch))
     }
 
     fn complete(&mut self) -> Vec<Completion> {
@@ -153,7 +160,7 @@ fn r181_the_last_epoch_hands_over_to_a_new_producer_id() {
 #[test]
 fn markers_under_way_hold_everything_up() {
     let mut rig = Rig::new();
-    rig.txns.marker_delay = Duration::from_millis(100);
+    rig.txns.limits.marker_delay = Duration::from_millis(100);
     let producer = rig.init(None).unwrap();
     rig.enrol(producer, true).unwrap();
     assert_eq!(rig.end(producer, true, true), Ok((0, 1)));
@@ -197,4 +204,112 @@ fn bad_requests_for_an_identity_are_refused() {
     let two_phase = InitRequest { enable_two_phase_commit: true, ..base };
     assert_eq!(code(two_phase), ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
     assert!(rig.txns.init(Now::default(), &InitRequest { txn_id: None, ..base }).is_ok());
+}
+
+/// Two-phase commit of KIP-939.
+mod kept {
+    use super::*;
+
+    fn rig() -> Rig {
+        let mut rig = Rig::new();
+        rig.txns.limits.two_phase_commit = true;
+        rig.txns.limits.keep_prepared = true;
+        rig
+    }
+
+    impl Rig {
+        fn keep(&mut self) -> Result<Identity, ErrorCode> {
+            let id = self.id.clone();
+            let request = InitRequest {
+                txn_id: Some(&id),
+                timeout_ms: TIMEOUT,
+                current: None,
+                enable_two_phase_commit: true,
+                keep_prepared: true,
+            };
+            self.txns.init(self.now, &request)
+        }
+    }
+
+    #[test]
+    fn a_kept_transaction_ends_under_its_old_identity() {
+        for commit in [true, false] {
+            let mut rig = rig();
+            assert_eq!(rig.keep().unwrap(), Identity { producer_id: 0, epoch: 0, ongoing: None }, "nothing to keep");
+            rig.enrol((0, 0), true).unwrap();
+            assert_eq!(rig.txns.next_deadline(), None, "two-phase transactions have no timeout");
+            assert_eq!(rig.keep().unwrap(), Identity { producer_id: 0, epoch: 1, ongoing: Some((0, 0)) });
+            assert_eq!(rig.keep().unwrap(), Identity { producer_id: 0, epoch: 2, ongoing: Some((0, 0)) }, "again");
+            assert_eq!((rig.status(), rig.txns.get("t").unwrap().epoch), (Status::Ongoing, 0));
+            for stale in [(0, 0), (0, 1), (0, 3)] {
+                assert_eq!(rig.end(stale, commit, true), Err(ErrorCode::PRODUCER_FENCED));
+                assert_eq!(rig.enrol(stale, true), Err(ErrorCode::PRODUCER_FENCED));
+            }
+            assert_eq!(rig.enrol((0, 2), true), Err(ErrorCode::INVALID_TXN_STATE), "only to be ended");
+            assert_eq!(rig.end((0, 2), commit, false), Err(ErrorCode::INVALID_TXN_STATE), "not in an old version");
+            let ended = rig.txns.end(rig.now, &rig.id.clone(), (0, 2), commit, true).unwrap();
+            assert_eq!((ended.producer_id, ended.epoch), (0, 3));
+            let id = rig.id.clone();
+            let again = rig.txns.end(rig.now, &id, (0, 2), commit, true);
+            assert_eq!(again, Err(ErrorCode::CONCURRENT_TRANSACTIONS), "markers are under way");
+            let markers = rig.complete();
+            assert_eq!((markers[0].producer_id, markers[0].epoch, markers[0].committed), (0, 1, commit));
+            assert_eq!(rig.end((0, 2), commit, true), Ok((0, 3)), "repeated");
+            rig.enrol((0, 3), true).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_epochs_hands_over_to_a_new_producer_id() {
+        let mut rig = rig();
+        rig.keep().unwrap();
+        rig.txns.txns.get_mut("t").unwrap().epoch = 32_766;
+        rig.enrol((0, 32_766), true).unwrap();
+        assert_eq!(rig.keep().unwrap(), Identity { producer_id: 1, epoch: 0, ongoing: Some((0, 32_766)) });
+        assert_eq!(rig.end((0, 32_766), true, true), Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING));
+        let id = rig.id.clone();
+        assert!(rig.txns.end(rig.now, &id, (1, 0), true, true).is_ok());
+        assert_eq!((rig.complete()[0].producer_id, rig.txns.get("t").unwrap().epoch), (0, 1));
+        assert_eq!(rig.end((1, 0), true, true), Ok((1, 1)), "repeated");
+        assert_eq!(rig.init(Some((1, 1))), Ok((1, 2)));
+    }
+
+    #[test]
+    fn a_producer_that_does_not_keep_aborts() {
+        let mut rig = rig();
+        rig.keep().unwrap();
+        rig.enrol((0, 0), true).unwrap();
+        rig.keep().unwrap();
+        assert_eq!(rig.init(None), Err(ErrorCode::CONCURRENT_TRANSACTIONS));
+        assert_eq!(rig.status(), Status::CompleteAbort);
+        assert_eq!(rig.end((0, 1), true, true), Err(ErrorCode::INVALID_TXN_STATE), "the keeper's commit came too late");
+        assert_eq!(rig.init(None), Ok((0, 3)));
+        let id = rig.id.clone();
+        let again = InitRequest {
+            txn_id: Some(&id),
+            timeout_ms: TIMEOUT,
+            current: Some((0, 3)),
+            enable_two_phase_commit: false,
+            keep_prepared: true,
+        };
+        assert_eq!(rig.txns.init(rig.now, &again), Err(ErrorCode::INVALID_REQUEST), "only who comes back may keep");
+    }
+}
+
+#[test]
+fn idle_ids_expire_and_their_number_is_limited() {
+    let mut rig = Rig::new();
+    let producer = rig.init(None).unwrap();
+    rig.enrol(producer, true).unwrap();
+    for id in ["u", "v"] {
+        rig.id = Str::from_static(id);
+        rig.init(None).unwrap();
+    }
+    rig.id = Str::from_static("w");
+    assert_eq!(rig.init(None), Err(ErrorCode::POLICY_VIOLATION));
+    rig.txns.expire_ids(999, 1000);
+    assert_eq!(rig.txns.iter().count(), 3);
+    rig.txns.expire_ids(1000, 1000);
+    assert_eq!(rig.txns.iter().map(|txn| txn.id.as_str()).collect::<Vec<_>>(), ["t"], "it is open");
+    assert!(rig.init(None).is_ok());
 }

@@ -1,0 +1,401 @@
+//! What is played: one function per theme.
+
+use std::net::SocketAddr;
+
+use kafka_share_messages::InitProducerIdRequest;
+
+use crate::Script;
+use crate::look::{Fetched, Listed};
+use crate::player::{Init, Player};
+
+/// Themes, by name.
+pub(crate) const ALL: &[(&str, Script)] = &[
+    ("identities", identities),
+    ("commit_and_abort", commit_and_abort),
+    ("ending_twice", ending_twice),
+    ("wrong_callers", wrong_callers),
+    ("enrolment", enrolment),
+    ("sequences", sequences),
+    ("fencing", fencing),
+    ("resumption", resumption),
+    ("timeouts", timeouts),
+    ("lists", lists),
+    ("interleaved", interleaved),
+    ("other_versions", other_versions),
+    ("seed 1", |address, level| crate::random::script(address, level, 1)),
+    ("seed 2", |address, level| crate::random::script(address, level, 2)),
+    ("fetch sessions", crate::sessions::sessions),
+    ("fetch sessions by name", crate::sessions::sessions_by_name),
+];
+
+/// Themes of a broker that offers unstable versions.
+pub(crate) const UNSTABLE: &[(&str, Script)] = &[("init_v6", init_v6)];
+
+fn identities(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "identities", level);
+    p.init(None, Init::default());
+    p.init(None, Init { current: (1 << 40, -1), ..Init::default() });
+    let idempotent = p.init(None, Init { version: 0, ..Init::default() });
+    p.init(None, Init { current: idempotent, ..Init::default() });
+    p.init(Some(""), Init::default());
+    for timeout_ms in [0, -1, 900_000, 900_001, i32::MAX] {
+        p.init(Some("a"), Init { timeout_ms, ..Init::default() });
+    }
+    let first = p.fresh("a");
+    p.describe(&["a", "nobody", ""]);
+    p.init(Some("a"), Init { current: first, ..Init::default() });
+    p.init(Some("a"), Init { current: first, ..Init::default() });
+    p.init(Some("a"), Init { current: (first.0 + 1_000_000, 0), ..Init::default() });
+    p.init(Some("a"), Init { current: (first.0, 77), ..Init::default() });
+    p.init(Some("a"), Init { current: (-1, 3), ..Init::default() });
+    p.init(Some("new"), Init { current: (first.0, 3), ..Init::default() });
+    p.init(Some("a"), Init { version: 2, ..Init::default() });
+    p.init(Some("a"), Init { version: 3, current: (first.0, 0), ..Init::default() });
+    p.describe(&["a", "new"]);
+    let v6 = InitProducerIdRequest { transaction_timeout_ms: 1000, ..Default::default() };
+    p.refused(&v6, 6);
+    p.lines
+}
+
+/// Begins in the way of the level.
+fn begin(p: &mut Player, name: &str, producer: (i64, i16), partitions: &[i32]) {
+    if p.level < 2 {
+        p.add(name, producer, &[("", partitions)], 3);
+    }
+}
+
+fn look(p: &mut Player, name: &str) {
+    p.describe(&[name]);
+    p.producers(&[0, 1, 9]);
+    p.offsets(0);
+    for committed in [true, false] {
+        p.fetch(&Fetched { parts: &[(0, 0), (1, 0)], committed, ..Fetched::default() });
+    }
+}
+
+fn commit_and_abort(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "commit", level);
+    let mut producer = p.fresh("a");
+    for (round, commit) in [true, false, true].into_iter().enumerate() {
+        begin(&mut p, "a", producer, &[0, 1]);
+        let sequence = if level < 2 { round as i32 * 3 } else { 0 };
+        p.produce(Some("a"), producer, 0, sequence, 3);
+        p.produce(Some("a"), producer, 1, sequence, 3);
+        look(&mut p, "a");
+        let next = p.end("a", producer, commit);
+        if level >= 2 {
+            producer = next;
+        }
+        look(&mut p, "a");
+    }
+    p.lines
+}
+
+fn ending_twice(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "twice", level);
+    let start = p.fresh("a");
+    for commit in [true, false] {
+        let producer = p.end("a", start, commit);
+        p.describe(&["a"]);
+        let producer = if producer.0 >= 0 && level >= 2 { producer } else { start };
+        begin(&mut p, "a", producer, &[0]);
+        p.produce(Some("a"), producer, 0, 0, 1);
+        let mut next = producer;
+        for again in [commit, commit, !commit] {
+            p.end("a", producer, again);
+            p.describe(&["a"]);
+        }
+        if level >= 2 {
+            next.1 += 1;
+        }
+        p.end("a", next, commit);
+        p.end("a", next, false);
+        p.describe(&["a"]);
+        let again = p.fresh("a");
+        p.end("a", again, false);
+        p.end("a", start, commit);
+    }
+    p.lines
+}
+
+fn wrong_callers(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "wrong", level);
+    let a = p.fresh("a");
+    let b = p.fresh("b");
+    let strangers = [b, (a.0, a.1 + 1), (a.0, a.1 - 1), (a.0 + 1_000_000, 0), (-1, -1)];
+    for stranger in strangers {
+        p.add("a", stranger, &[("", &[0])], 3);
+        p.produce(Some("a"), stranger, 0, 0, 1);
+        p.end("a", stranger, true);
+    }
+    p.produce(Some("nobody"), a, 0, 0, 1);
+    p.end("nobody", a, true);
+    p.end("", a, true);
+    p.add("nobody", a, &[("", &[0])], 3);
+    p.add("", a, &[("", &[0])], 3);
+    p.produce(Some("a"), a, 2, 7, 1);
+    begin(&mut p, "a", a, &[0]);
+    p.produce(Some("a"), a, 0, 0, 1);
+    // Inside a transaction, but not of it.
+    p.produce(None, a, 0, 1, 1);
+    p.produce(None, (-1, -1), 0, -1, 1);
+    for stranger in strangers {
+        p.produce(Some("a"), stranger, 0, 0, 1);
+        p.end("a", stranger, true);
+    }
+    look(&mut p, "a");
+    p.end("a", a, true);
+    look(&mut p, "a");
+    p.lines
+}
+
+fn enrolment(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "enrolment", level);
+    let a = p.fresh("a");
+    for version in 0..=3 {
+        p.add("a", a, &[("", &[0, 99])], version);
+        p.add("a", a, &[("no-such-topic", &[0]), ("", &[0])], version);
+        p.add("a", (a.0, a.1 + 1), &[("", &[0])], version);
+    }
+    p.add("a", a, &[("__transaction_state", &[0])], 3);
+    p.describe(&["a"]);
+    p.add_as_broker("a", a, &[0], true);
+    p.add("a", a, &[("", &[0])], 3);
+    p.add_as_broker("a", a, &[0, 1], true);
+    p.add_as_broker("a", (a.0, a.1 + 1), &[0], true);
+    p.add_as_broker("nobody", a, &[0], true);
+    p.add("a", a, &[("", &[1])], 3);
+    p.add("a", a, &[("", &[1, 0])], 3);
+    p.describe(&["a"]);
+    p.end("a", a, false);
+    look(&mut p, "a");
+    p.lines
+}
+
+fn sequences(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "sequences", level);
+    let idempotent = p.init(None, Init::default());
+    for (sequence, records) in [(0, 3), (0, 3), (0, 2), (4, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (0, 3), (3, 1)]
+    {
+        p.produce(None, idempotent, 2, sequence, records);
+    }
+    p.produce(None, (idempotent.0, 1), 2, 5, 1);
+    p.produce(None, (idempotent.0, 1), 2, 0, 1);
+    p.produce(None, idempotent, 2, 8, 1);
+    p.produce(None, (idempotent.0, 3), 2, i32::MAX, 1);
+    p.produce(None, idempotent, 1, 17, 1);
+    p.producers(&[1, 2]);
+    let edge = p.init(None, Init::default());
+    p.produce(None, edge, 0, i32::MAX - 1, 3);
+    p.produce(None, edge, 0, 1, 1);
+    p.producers(&[0]);
+    let a = p.fresh("a");
+    begin(&mut p, "a", a, &[0]);
+    p.produce(Some("a"), a, 0, 5, 1);
+    p.produce(Some("a"), a, 0, 0, 2);
+    p.produce(Some("a"), a, 0, 0, 2);
+    p.produce(Some("a"), a, 0, 3, 1);
+    p.produce(Some("a"), a, 0, 2, 1);
+    let end = p.end("a", a, true);
+    let next = if level >= 2 { end } else { a };
+    begin(&mut p, "a", next, &[0]);
+    p.produce(Some("a"), next, 0, 2, 1);
+    p.produce(Some("a"), next, 0, 3, 1);
+    p.produce(Some("a"), next, 0, 0, 1);
+    p.end("a", next, true);
+    look(&mut p, "a");
+    p.lines
+}
+
+fn fencing(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "fencing", level);
+    let old = p.fresh("a");
+    begin(&mut p, "a", old, &[0]);
+    p.produce(Some("a"), old, 0, 0, 2);
+    let new = p.fresh("a");
+    look(&mut p, "a");
+    p.produce(Some("a"), old, 0, 2, 1);
+    p.produce(Some("a"), old, 1, 0, 1);
+    p.end("a", old, true);
+    p.end("a", old, false);
+    p.add("a", old, &[("", &[0])], 3);
+    p.add("a", old, &[("", &[0])], 1);
+    p.init(Some("a"), Init { current: old, ..Init::default() });
+    p.init(Some("a"), Init { current: old, version: 3, ..Init::default() });
+    begin(&mut p, "a", new, &[0]);
+    p.produce(Some("a"), new, 0, 0, 1);
+    p.end_in("a", old, true, if level >= 2 { 5 } else { 1 });
+    p.end("a", new, true);
+    look(&mut p, "a");
+    p.lines
+}
+
+fn resumption(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "resumption", level);
+    let first = p.fresh("a");
+    begin(&mut p, "a", first, &[0]);
+    p.produce(Some("a"), first, 0, 0, 1);
+    // An open transaction is aborted first.
+    p.init(Some("a"), Init { current: first, ..Init::default() });
+    p.describe(&["a"]);
+    let second = p.init(Some("a"), Init { current: first, ..Init::default() });
+    p.init(Some("a"), Init { current: first, ..Init::default() });
+    p.describe(&["a"]);
+    if second.0 >= 0 {
+        begin(&mut p, "a", second, &[0]);
+        p.produce(Some("a"), second, 0, 0, 1);
+        p.end("a", second, false);
+    }
+    p.init(Some("a"), Init { current: (first.0, 0), ..Init::default() });
+    let third = p.fresh("a");
+    let fourth = p.init(Some("a"), Init { current: third, timeout_ms: 5_000, ..Init::default() });
+    p.init(Some("a"), Init { current: fourth, timeout_ms: 0, ..Init::default() });
+    p.describe(&["a"]);
+    p.lines
+}
+
+fn timeouts(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "timeouts", level);
+    let a = p.init(Some("a"), Init { timeout_ms: 500, ..Init::default() });
+    begin(&mut p, "a", a, &[0]);
+    p.produce(Some("a"), a, 0, 0, 1);
+    let id = p.id("a");
+    p.until("the transaction timed out", |p| {
+        let ids = vec![kafka_share_wire::Str::from(&id)];
+        let request =
+            kafka_share_messages::DescribeTransactionsRequest { transactional_ids: ids, ..Default::default() };
+        p.call(&request, 0).transaction_states[0].transaction_state.as_str() == "CompleteAbort"
+    });
+    look(&mut p, "a");
+    p.produce(Some("a"), a, 0, 1, 1);
+    p.end("a", a, true);
+    p.end("a", a, false);
+    p.init(Some("a"), Init { current: a, ..Init::default() });
+    let again = p.fresh("a");
+    begin(&mut p, "a", again, &[0]);
+    p.produce(Some("a"), again, 0, 0, 1);
+    p.end("a", again, true);
+    look(&mut p, "a");
+    p.lines
+}
+
+fn lists(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "lists", level);
+    let (ax, ay) = (p.fresh("ax"), p.fresh("ay"));
+    let by = p.fresh("by");
+    begin(&mut p, "ax", ax, &[0]);
+    p.produce(Some("ax"), ax, 0, 0, 1);
+    begin(&mut p, "ay", ay, &[0]);
+    p.produce(Some("ay"), ay, 0, 0, 1);
+    p.end("ay", ay, true);
+    p.list(&Listed::default());
+    for states in [&["Ongoing"][..], &["Empty", "CompleteCommit"], &["ongoing"], &["Dead", "Nonsense", ""]] {
+        p.list(&Listed { states, ..Listed::default() });
+    }
+    p.list(&Listed { producers: &[ax.0, by.0], ..Listed::default() });
+    p.list(&Listed { producers: &[ax.0], states: &["Empty"], ..Listed::default() });
+    p.list(&Listed { producers: &[-1], ..Listed::default() });
+    // From here on all transactions are older than the least age that can be asked for.
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    for duration in [-5, 0, 600_000, i64::MAX] {
+        p.list(&Listed { longer_than_ms: Some(duration), ..Listed::default() });
+    }
+    let patterns = [
+        "",
+        "ax-ID",
+        "ax",
+        "a.*",
+        ".*ID",
+        "a[xy]-.*",
+        "^a.-.*$",
+        "(ax|by)-.*",
+        "b\\w-.*",
+        "A.*",
+        "(?i)A.*",
+        "a{2}.*",
+        "x.*",
+        "[",
+        "*",
+        "(",
+        "a**",
+        "(?=a)",
+        "\\1",
+        ".*?",
+        "\\Qax\\E.*",
+        "a.-\\p{L}+.*",
+        "\\d+",
+        "[[:alpha:]]+-.*",
+        "(?<n>a).*",
+        "(?P<n>a).*",
+    ];
+    for pattern in patterns {
+        p.list(&Listed { pattern: Some(pattern), ..Listed::default() });
+    }
+    p.lines
+}
+
+/// Two producers in one partition: the last stable offset follows the first open transaction.
+fn interleaved(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "interleaved", level);
+    let (mut a, mut b) = (p.fresh("a"), p.fresh("b"));
+    for round in 0..3 {
+        let sequence = if level < 2 { round } else { 0 };
+        begin(&mut p, "a", a, &[0]);
+        begin(&mut p, "b", b, &[0]);
+        p.produce(Some("a"), a, 0, sequence, 1);
+        p.produce(None, (-1, -1), 0, -1, 1);
+        p.produce(Some("b"), b, 0, sequence, 1);
+        p.offsets(0);
+        let next = p.end("b", b, round == 1);
+        b = if level >= 2 { next } else { b };
+        p.offsets(0);
+        p.fetch(&Fetched { parts: &[(0, 0)], ..Fetched::default() });
+        let next = p.end("a", a, round == 2);
+        a = if level >= 2 { next } else { a };
+        p.offsets(0);
+        for from in 0..4 {
+            p.fetch(&Fetched { parts: &[(0, from * 3)], ..Fetched::default() });
+        }
+    }
+    p.lines
+}
+
+/// Requests in versions of the other transaction version, and older ones.
+fn other_versions(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "versions", level);
+    for produce in [3, 7, 9, 10, 11, 12] {
+        for end in [0, 1, 2, 4, 5] {
+            let name = format!("p{produce}e{end}");
+            let producer = p.fresh(&name);
+            p.produce_in(Some(&name), producer, 0, 0, 1, produce);
+            if produce < 12 {
+                p.add(&name, producer, &[("", &[0])], 3);
+                p.produce_in(Some(&name), producer, 0, 0, 1, produce);
+            }
+            p.produce_in(Some(&name), (producer.0, producer.1 + 4), 1, 0, 1, produce);
+            p.end_in(&name, (producer.0, producer.1 + 4), true, end);
+            p.end_in(&name, producer, true, end);
+            p.end_in(&name, producer, true, end);
+            p.produce_in(Some(&name), producer, 0, 1, 1, produce);
+            p.describe(&[&name]);
+        }
+    }
+    p.lines
+}
+
+fn init_v6(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "v6", level);
+    let v6 = Init { version: 6, ..Init::default() };
+    p.init(None, v6);
+    p.init(None, Init { two_phase: true, keep: true, ..v6 });
+    p.init(Some("a"), v6);
+    for timeout_ms in [0, 60_000] {
+        for (two_phase, keep) in [(true, false), (false, true), (true, true)] {
+            p.init(Some("a"), Init { two_phase, keep, timeout_ms, ..v6 });
+            p.init(Some(""), Init { two_phase, keep, timeout_ms, ..v6 });
+            p.init(Some("a"), Init { two_phase, keep, timeout_ms, current: (1 << 40, -1), ..v6 });
+        }
+    }
+    p.describe(&["a"]);
+    p.lines
+}
