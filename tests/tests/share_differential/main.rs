@@ -2,22 +2,38 @@
 //! field by field, apart from texts of errors, ids, and what the scripts leave out with a reason.
 
 mod admin;
+mod dead_letters;
+mod groups;
 mod player;
 mod scripts;
+mod seeded;
+mod transactions;
 
 use std::net::SocketAddr;
 
-use kafka_share_broker::EmbeddedBroker;
+use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use kafka_share_tests::kafka::RealKafka;
 
-/// Plays all scripts.
-fn play(address: SocketAddr) -> Vec<String> {
-    let mut all = Vec::new();
-    for (name, script) in scripts::ALL {
-        all.push(format!("== {name}"));
-        all.extend(script(address));
+/// Plays all scripts: a transcript each.
+fn play(address: SocketAddr) -> Vec<Vec<String>> {
+    scripts::ALL.iter().map(|(_, script)| script(address)).collect()
+}
+
+/// Where two transcripts of a script part, with the lines before.
+fn difference(name: &str, ours: &[String], theirs: &[String]) -> Option<String> {
+    let end = ours.len().max(theirs.len());
+    let first = (0..end).find(|at| ours.get(*at) != theirs.get(*at))?;
+    let mut text = format!("== {name}\n");
+    for at in first.saturating_sub(6)..(first + 4).min(end) {
+        let (ours, theirs) = (ours.get(at), theirs.get(at));
+        let line = |line: Option<&String>| line.map_or("(the end)", String::as_str).to_owned();
+        if ours == theirs {
+            text.push_str(&format!("      {}\n", line(ours)));
+        } else {
+            text.push_str(&format!("ours  {}\nkafka {}\n", line(ours), line(theirs)));
+        }
     }
-    all
+    Some(text)
 }
 
 /// Rounds, each on fresh brokers. A rule that differs differs in every round; a real broker that settles a release a
@@ -36,29 +52,34 @@ fn the_embedded_broker_answers_as_kafka_does() {
     panic!("{differences}");
 }
 
+/// What `kafka-up` starts a real broker with.
+fn bounds() -> GroupBounds {
+    GroupBounds {
+        record_lock_ms: (1_000, 60_000),
+        session_timeout_ms: (1_000, 60_000),
+        heartbeat_ms: (100, 15_000),
+        ..GroupBounds::default()
+    }
+}
+
 /// Plays once on fresh brokers; answers what differs.
 fn round_differs() -> Option<String> {
     let kafka = RealKafka::start("the_embedded_broker_answers_as_kafka_does", "4.4.0")?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-    let broker = runtime.block_on(EmbeddedBroker::builder().transactional_acks(false).start()).expect("a broker");
+    let broker = runtime
+        .block_on(EmbeddedBroker::builder().transactional_acks(false).group_bounds(bounds()).start())
+        .expect("a broker");
     let ours = broker.bootstrap_servers().parse().expect("an address");
     let (ours, theirs) = std::thread::scope(|scope| {
         let ours = scope.spawn(move || play(ours));
         let theirs = play(kafka.address());
         (ours.join().expect("the embedded broker answers"), theirs)
     });
-    let differ =
-        |(ours, theirs): (&String, &String)| (ours != theirs).then(|| format!("ours  {ours}\nkafka {theirs}\n"));
-    let differences: Vec<String> = ours.iter().zip(&theirs).filter_map(differ).collect();
-    if differences.is_empty() && ours.len() == theirs.len() {
-        return None;
-    }
-    Some(format!(
-        "{}\n{} answers of ours, {} of Kafka's:\n{}",
-        differences.join("\n"),
-        ours.len(),
-        theirs.len(),
-        theirs.join("\n")
-    ))
+    let names = scripts::ALL.iter().map(|(name, _)| *name);
+    let differences: Vec<String> = names
+        .zip(ours.iter().zip(&theirs))
+        .filter_map(|(name, (ours, theirs))| difference(name, ours, theirs))
+        .collect();
+    if differences.is_empty() { None } else { Some(differences.join("\n")) }
 }

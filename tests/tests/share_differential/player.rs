@@ -95,10 +95,15 @@ impl Player {
 
     /// A real broker creates its internal topics when it is first asked for a coordinator.
     fn find_coordinator(&mut self) {
-        let request = FindCoordinatorRequest { coordinator_keys: vec![Str::from(&self.group)], ..Default::default() };
+        self.coordinator(0, &self.group.clone());
+    }
+
+    /// Waits until the coordinator of a key answers.
+    pub(crate) fn coordinator(&mut self, key_type: i8, key: &str) {
+        let request = FindCoordinatorRequest { key_type, coordinator_keys: vec![Str::from(key)], ..Default::default() };
         let deadline = Instant::now() + Duration::from_secs(30);
         while !self.call(&request).coordinators[0].error_code.is_ok() {
-            assert!(Instant::now() < deadline, "the group has no coordinator");
+            assert!(Instant::now() < deadline, "{key} has no coordinator");
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -146,17 +151,27 @@ impl Player {
         self.lines.push(line.into());
     }
 
-    pub(crate) fn create_topic(&mut self, partitions: i32) {
+    fn create_topic(&mut self, partitions: i32) {
+        self.topic_id = self.create(&self.topic.clone(), partitions, &[]);
+    }
+
+    /// Creates a topic and waits until its partitions are led.
+    pub(crate) fn create(&mut self, name: &str, partitions: i32, configs: &[(&str, &str)]) -> Uuid {
+        let config = |(name, value): &(&str, &str)| create_topics_request::CreatableTopicConfig {
+            name: Str::from(*name),
+            value: Some(Str::from(*value)),
+            ..Default::default()
+        };
         let topic = create_topics_request::CreatableTopic {
-            name: Str::from(&self.topic),
+            name: Str::from(name),
             num_partitions: partitions,
             replication_factor: 1,
+            configs: configs.iter().map(config).collect(),
             ..Default::default()
         };
         let answer = self.call(&CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() });
         assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
-        self.topic_id = answer.topics[0].topic_id;
-        let asked = metadata_request::MetadataRequestTopic { name: Some(Str::from(&self.topic)), ..Default::default() };
+        let asked = metadata_request::MetadataRequestTopic { name: Some(Str::from(name)), ..Default::default() };
         let request = MetadataRequest { topics: Some(vec![asked]), ..Default::default() };
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
@@ -164,7 +179,7 @@ impl Player {
                 t.error_code.is_ok() && !t.partitions.is_empty() && t.partitions.iter().all(|p| p.leader_id >= 0)
             });
             if led {
-                return;
+                return answer.topics[0].topic_id;
             }
             assert!(Instant::now() < deadline, "the topic has no leaders");
             std::thread::sleep(Duration::from_millis(50));
@@ -172,6 +187,14 @@ impl Player {
     }
 
     pub(crate) fn configure(&mut self, settings: &[(&str, &str)]) {
+        let (code, message) = self.try_configure(settings);
+        assert_eq!(code, ErrorCode::NONE, "{message:?}");
+        // A real broker applies them when its metadata catches up.
+        std::thread::sleep(Duration::from_millis(200));
+    }
+
+    /// Changes settings of the group; answers how that went.
+    pub(crate) fn try_configure(&mut self, settings: &[(&str, &str)]) -> (ErrorCode, Option<Str>) {
         let config = |(name, value): &(&str, &str)| AlterableConfig {
             name: Str::from(*name),
             config_operation: 0,
@@ -185,17 +208,22 @@ impl Player {
             ..Default::default()
         };
         let request = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
-        let answer = self.call(&request);
-        assert_eq!(answer.responses[0].error_code, ErrorCode::NONE, "{:?}", answer.responses[0].error_message);
-        // A real broker applies them when its metadata catches up.
-        std::thread::sleep(Duration::from_millis(200));
+        let response = self.call(&request).responses.remove(0);
+        (response.error_code, response.error_message)
     }
 
     /// Produces one batch.
     pub(crate) fn produce(&mut self, partition: i32, records: usize) {
-        let mut builder = BatchBuilder::new(BatchOptions::default());
+        self.produce_as(partition, records, None, BatchOptions::default());
+    }
+
+    /// Produces one batch, perhaps in a transaction.
+    pub(crate) fn produce_as(&mut self, partition: i32, records: usize, txn: Option<&str>, options: BatchOptions) {
+        let mut builder = BatchBuilder::new(options);
         for n in 0..records {
-            builder.append(nanos() as i64 / 1_000_000, None, Some(format!("value {n}").as_bytes()), []).expect("fits");
+            let (key, value) = (format!("key {n}"), format!("value {n}"));
+            let now = nanos() as i64 / 1_000_000;
+            builder.append(now, Some(key.as_bytes()), Some(value.as_bytes()), []).expect("fits");
         }
         let data = PartitionProduceData {
             index: partition,
@@ -208,9 +236,24 @@ impl Player {
             partition_data: vec![data],
             ..Default::default()
         };
-        let request = ProduceRequest { acks: -1, timeout_ms: 10_000, topic_data: vec![topic], ..Default::default() };
-        let answer = self.call(&request);
-        assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+        let request = ProduceRequest {
+            transactional_id: txn.map(Str::from),
+            acks: -1,
+            timeout_ms: 10_000,
+            topic_data: vec![topic],
+            ..Default::default()
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            // The transaction coordinator of a real broker may still be busy with the markers of the last one.
+            match self.call(&request).responses[0].partition_responses[0].error_code {
+                ErrorCode::NONE => return,
+                ErrorCode::CONCURRENT_TRANSACTIONS | ErrorCode::NOT_ENOUGH_REPLICAS if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                code => panic!("produce: {code:?}"),
+            }
+        }
     }
 
     /// Member epoch after [`Player::join`].

@@ -18,6 +18,14 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("topics", topics),
     ("modes", modes),
     ("admin", crate::admin::admin),
+    ("dead letters", crate::dead_letters::dead_letters),
+    ("settings", crate::groups::settings),
+    ("groups", crate::groups::groups),
+    ("committed", crate::transactions::committed),
+    ("seed 1", |address| crate::seeded::seeded(address, 1)),
+    ("seed 2", |address| crate::seeded::seeded(address, 2)),
+    ("seed 3", |address| crate::seeded::seeded(address, 3)),
+    ("seed 4", |address| crate::seeded::seeded(address, 4)),
 ];
 
 const LOCK_MS: i64 = 20_000;

@@ -5,6 +5,7 @@ use crate::cluster::{Cluster, CoordinatorKind};
 use kafka_share_messages::delete_groups_response::DeletableGroupResult;
 use kafka_share_messages::{DeleteGroupsRequest, DeleteGroupsResponse, ErrorCode};
 use kafka_share_wire::Str;
+use std::collections::HashSet;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
@@ -15,10 +16,10 @@ pub(crate) fn handle(
         let error_code = delete(cluster, ctx, &group).err().unwrap_or(ErrorCode::NONE);
         DeletableGroupResult { group_id: group, error_code, ..Default::default() }
     };
-    Outcome::Reply(DeleteGroupsResponse {
-        results: request.groups_names.into_iter().map(result).collect(),
-        ..Default::default()
-    })
+    // A group that is named twice is answered once, as in Kafka.
+    let mut seen = HashSet::new();
+    let names = request.groups_names.into_iter().filter(|name| seen.insert(name.clone()));
+    Outcome::Reply(DeleteGroupsResponse { results: names.map(result).collect(), ..Default::default() })
 }
 
 fn delete(cluster: &mut Cluster, ctx: &RequestContext, name: &Str) -> Result<(), ErrorCode> {

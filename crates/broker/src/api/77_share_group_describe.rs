@@ -36,7 +36,10 @@ pub(crate) fn handle(
             ..Default::default()
         }
     };
-    let groups = request.group_ids.into_iter().map(one).collect();
+    // Kafka answers for what has no name first.
+    let (unnamed, named): (Vec<Str>, Vec<Str>) = request.group_ids.into_iter().partition(|id| id.is_empty());
+    let invalid = |_| DescribedGroup { error_code: ErrorCode::INVALID_GROUP_ID, ..Default::default() };
+    let groups = unnamed.into_iter().map(invalid).chain(named.into_iter().map(one)).collect();
     Outcome::Reply(ShareGroupDescribeResponse { groups, ..Default::default() })
 }
 

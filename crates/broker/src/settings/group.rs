@@ -64,8 +64,10 @@ impl OffsetReset {
     }
 }
 
-/// Milliseconds of an ISO-8601 duration of days, hours, minutes and seconds, such as `P1DT2H` or `PT1.5S`.
+/// Milliseconds of an ISO-8601 duration of days, hours, minutes and seconds, such as `P1DT2H` or `PT1.5S`. As Java reads
+/// it: in either case, each number with a sign of its own, only seconds with a fraction, the sum not negative.
 fn iso_duration_ms(text: &str) -> Option<i64> {
+    let text = text.to_ascii_uppercase();
     let rest = text.strip_prefix('P')?;
     let (days, time) = match rest.split_once('T') {
         Some((_, "")) => return None,
@@ -75,20 +77,35 @@ fn iso_duration_ms(text: &str) -> Option<i64> {
     if days.is_empty() && time.is_empty() {
         return None;
     }
-    let mut total = 0.0;
-    let mut add = |part: &str, units: &[(char, f64)]| -> Option<()> {
-        let mut rest = part;
-        for (unit, ms) in units {
-            if let Some((number, tail)) = rest.split_once(*unit) {
-                total += number.parse::<f64>().ok().filter(|n| *n >= 0.0)? * ms;
-                rest = tail;
-            }
-        }
-        rest.is_empty().then_some(())
+    let (day_ms, rest) = whole_units(days, 'D', 86_400_000)?;
+    if !rest.is_empty() {
+        return None;
+    }
+    let (hour_ms, rest) = whole_units(time, 'H', 3_600_000)?;
+    let (minute_ms, rest) = whole_units(rest, 'M', 60_000)?;
+    let second_ms = if rest.is_empty() { 0 } else { seconds_ms(rest.strip_suffix('S')?)? };
+    let total = day_ms.checked_add(hour_ms)?.checked_add(minute_ms)?.checked_add(second_ms)?;
+    (total >= 0).then_some(total)
+}
+
+/// Milliseconds of what stands before `unit`, and what comes after it.
+fn whole_units(text: &str, unit: char, ms: i64) -> Option<(i64, &str)> {
+    match text.split_once(unit) {
+        Some((number, rest)) => Some((number.parse::<i64>().ok()?.checked_mul(ms)?, rest)),
+        None => Some((0, text)),
+    }
+}
+
+fn seconds_ms(text: &str) -> Option<i64> {
+    let Some((whole, fraction)) = text.split_once(['.', ',']) else {
+        return text.parse::<i64>().ok()?.checked_mul(1000);
     };
-    add(days, &[('D', 86_400_000.0)])?;
-    add(time, &[('H', 3_600_000.0), ('M', 60_000.0), ('S', 1000.0)])?;
-    Some(total as i64)
+    if fraction.len() > 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+    let sign = if whole.starts_with('-') { -1 } else { 1 };
+    whole.parse::<i64>().ok()?.checked_mul(1000)?.checked_add(sign * thousandths)
 }
 
 /// Bounds that the broker sets on group settings, in milliseconds and counts. The defaults are Kafka's; a test that

@@ -55,7 +55,8 @@ fn group_bounds_hold() {
 #[test]
 fn durations_are_iso() {
     assert_eq!(OffsetReset::parse("by_duration:P1DT2H3M4.5S"), Some(OffsetReset::ByDuration(93_784_500)));
-    for bad in ["P", "PT", "1H", "PT1X", "PT-1S"] {
+    assert_eq!(OffsetReset::parse("by_duration:pt1h-30m0,25s"), Some(OffsetReset::ByDuration(1_800_250)));
+    for bad in ["P", "PT", "1H", "PT1X", "PT-1S", "PT1.5H", "PTinfS", "PT1e3S", "PT1M1H", "P9223372036854775807D"] {
         assert_eq!(OffsetReset::parse(&format!("by_duration:{bad}")), None, "{bad}");
     }
 }

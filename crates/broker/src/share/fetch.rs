@@ -143,12 +143,14 @@ impl ShareFetch {
             if left <= 0 {
                 continue;
             }
-            let (records, got) = acquire_one(cluster, &self.session, *tp, config, &limits, share_of_bytes);
+            let Gotten { records, got, acquired } =
+                acquire_one(cluster, &self.session, *tp, config, &limits, share_of_bytes);
+            // Even where all of it was filtered out as aborted: Kafka answers then, with nothing.
+            found.acquired |= acquired;
             if got.is_empty() {
                 continue;
             }
             left -= got.iter().map(Acquired::len).sum::<i64>();
-            found.acquired = true;
             let ranges = got.into_iter().map(|range| AcquiredRecords {
                 first_offset: range.first,
                 last_offset: range.last,
@@ -247,6 +249,15 @@ fn prepare(cluster: &mut Cluster, now: Now, node: i32, group: &Str, tp: (Uuid, i
     cluster.load_share_partition(now, group, tp).map_err(|refusal| refusal.code)
 }
 
+/// What one partition gave.
+#[derive(Default)]
+struct Gotten {
+    records: bytes::Bytes,
+    got: Vec<Acquired>,
+    /// Something was acquired, though perhaps nothing that is delivered.
+    acquired: bool,
+}
+
 /// Acquires from one partition: the record batches to send, and which of their records are acquired.
 fn acquire_one(
     cluster: &mut Cluster,
@@ -255,8 +266,8 @@ fn acquire_one(
     config: &GroupConfig,
     limits: &AcquireLimits,
     max_bytes: usize,
-) -> (bytes::Bytes, Vec<Acquired>) {
-    let nothing = (bytes::Bytes::new(), Vec::new());
+) -> Gotten {
+    let nothing = Gotten::default();
     let Cluster { topics, share, .. } = cluster;
     let Some(partition) = topics.by_id_mut(tp.0).and_then(|topic| topic.partition_mut(tp.1)) else { return nothing };
     let log = &mut partition.log;
@@ -266,12 +277,13 @@ fn acquire_one(
     let machine = &mut live.machine;
     let start = machine.start();
     machine.advance_to(log.start_offset());
-    let mut got = Vec::new();
+    let (mut got, mut acquired) = (Vec::new(), false);
     if machine.can_acquire(limits.max_locks) {
         let upper = upper(config, log);
         let from = machine.next_fetch_offset();
         collect(log, from, upper, machine.end() + limits.max_records, max_bytes, &mut extents);
         machine.acquire(&session.member, limits, &extents, &mut got);
+        acquired = !got.is_empty();
         if config.read_committed {
             drop_aborted(log, machine, &mut got);
         }
@@ -283,9 +295,9 @@ fn acquire_one(
         share.store.mark(&key);
     }
     share.arm(&key);
-    let (Some(first), Some(last)) = (got.first(), got.last()) else { return nothing };
+    let (Some(first), Some(last)) = (got.first(), got.last()) else { return Gotten { acquired, ..nothing } };
     let read = log.read(first.first, last.last + 1, usize::MAX, true);
-    (read.records, got)
+    Gotten { records: read.records, got, acquired }
 }
 
 /// The log's batches from `from` on, as far as bytes and records may be wanted.

@@ -82,9 +82,9 @@ impl SharePartition {
         rules: &AckRules,
     ) -> Result<bool, Refusal> {
         let owner = self.find_owner(member);
-        self.check_twice(ranges)?;
-        for range in ranges {
+        for (at, range) in ranges.iter().enumerate() {
             self.check(owner, range)?;
+            self.check_twice(&ranges[..=at])?;
             if !rules.renew_enabled && range.types.contains(&4) {
                 return Err(bad_state("Renewing acquisition locks is disabled for the group."));
             }
@@ -106,13 +106,11 @@ impl SharePartition {
         Ok(freed)
     }
 
-    /// Batches may touch in one offset, which is then acknowledged twice: only a renewal allows that.
+    /// The last batch may touch the one before in one offset, which is then acknowledged twice: only a renewal allows that.
     pub(super) fn check_twice(&self, ranges: &[AckRange<'_>]) -> Result<(), Refusal> {
-        let twice = |pair: &[AckRange<'_>]| {
-            let touching = pair[0].last == pair[1].first && pair[0].last >= self.start;
-            touching && pair[0].types.last() != Some(&4)
-        };
-        if ranges.windows(2).any(twice) {
+        let [.., before, last] = ranges else { return Ok(()) };
+        let touching = before.last == last.first && before.last >= self.start;
+        if touching && before.types.last() != Some(&4) {
             return Err(bad_state(NOT_ACQUIRED));
         }
         Ok(())

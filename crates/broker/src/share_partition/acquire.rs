@@ -130,8 +130,6 @@ impl SharePartition {
         let wanted = first + (progress.max - progress.taken) - 1;
         let last = if wanted >= to {
             to
-        } else if progress.limits.strict {
-            wanted
         } else {
             let at = extents.partition_point(|extent| extent.last < wanted);
             extents.get(at).map_or(to, |extent| extent.last.min(to))
@@ -156,9 +154,19 @@ impl SharePartition {
         self.end = last + 1;
     }
 
+    /// Puts a batch in flight. In `record_limit` mode too it is a whole one of the log; what goes beyond the limit waits
+    /// in it, never delivered so far.
     fn insert(&mut self, first: i64, last: i64, progress: &mut Progress<'_>) {
         let state = State::Acquired { owner: progress.owner, deadline: progress.limits.deadline };
-        self.batches.insert(first, Batch::new(first, last, Slot { state, count: 1 }));
+        let mut batch = Batch::new(first, last, Slot { state, count: 1 });
+        let taken = if progress.limits.strict { last.min(first + progress.max - progress.taken - 1) } else { last };
+        if taken < last {
+            batch.update(taken + 1, last, |_| Slot { state: State::Available, count: 0 });
+            self.available += last - taken;
+            self.first_available = self.first_available.min(taken + 1);
+        }
+        self.batches.insert(first, batch);
+        let last = taken;
         let records = last - first + 1;
         self.acquired += records;
         self.owners[progress.owner as usize].locked += records;
@@ -209,21 +217,24 @@ fn acquire_part(batch: &mut Batch, lo: i64, hi: i64, progress: &mut Progress<'_>
     let throttle = throttle_from(limit);
     let size = batch.size();
     let mut taken = (0, 0);
+    // Between batches that were stored at a move of the leader: as good as new, so it keeps to the limit.
+    let gap = batch.whole().is_some_and(|slot| slot.count == 0);
     // Chosen first and changed after, as changing splits and merges the ranges.
     let mut chosen: Vec<Acquired> = Vec::new();
-    let mut cap = i64::MAX;
+    let mut cap: Option<i64> = None;
     for piece in batch.pieces_in(lo, hi).filter(|piece| piece.slot.state == State::Available) {
         let (count, so_far) = (piece.slot.count, taken.0 + taken.1);
         let last_try = limit > 2 && count + 1 >= limit;
         if last_try && so_far > 0 {
             break;
         }
-        if count >= throttle && cap == i64::MAX {
-            cap = (size >> (count - throttle + 1).clamp(0, 62)).max(1);
+        if count >= throttle && cap.is_none() {
+            // Kafka stops where the number acquired equals the cap; one that was passed before never stops it.
+            let records = (size >> (count - throttle + 1).clamp(0, 62)).max(1);
+            cap = Some(if records > so_far { records } else { i64::MAX });
         }
-        let mut room = cap - so_far;
-        // What was never delivered keeps to the limit like records that are new.
-        if limits.strict || count == 0 {
+        let mut room = cap.unwrap_or(i64::MAX) - so_far;
+        if limits.strict || gap {
             room = room.min(max - progress.taken - so_far);
         }
         let records = piece.len().min(room).min(if last_try { 1 } else { i64::MAX });

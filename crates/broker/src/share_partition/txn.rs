@@ -17,14 +17,17 @@ impl SharePartition {
     /// Whether [`SharePartition::stage`] would succeed.
     pub(crate) fn check_stage(&self, member: &str, ranges: &[AckRange<'_>]) -> Result<(), Refusal> {
         let owner = self.find_owner(member);
-        self.check_twice(ranges)?;
         // An ordinary acknowledgement below the start offset is answered with success: that record will not come again,
         // and it does not matter who says so. In a transaction it does: the output beside it would be the second one.
         if let Some(range) = ranges.iter().find(|range| range.first < self.start) {
             let why = format!("Offset {} is below the share-partition's start offset {}.", range.first, self.start);
             return Err(Refusal::new(ErrorCode::INVALID_RECORD_STATE, why));
         }
-        ranges.iter().try_for_each(|range| self.check(owner, range))
+        for (at, range) in ranges.iter().enumerate() {
+            self.check(owner, range)?;
+            self.check_twice(&ranges[..=at])?;
+        }
+        Ok(())
     }
 
     /// Stages a member's acknowledgements: all, or none and why not. Their locks end; the records wait for
