@@ -181,10 +181,10 @@ impl GroupBounds {
     pub(crate) fn check(&self, overrides: &Overrides) -> Result<(), Refusal> {
         let bad = |why: String| Err(Refusal::new(ErrorCode::INVALID_CONFIG, why));
         for (name, value) in overrides {
-            if let (Some((min, max)), Ok(n)) = (self.range(name), value.trim().parse::<i64>()) {
-                if n < min || n > max {
-                    return bad(format!("{name} must be in the range {min} to {max} inclusive, as the broker is set"));
-                }
+            if let (Some((min, max)), Ok(n)) = (self.range(name), value.trim().parse::<i64>())
+                && !(min..=max).contains(&n)
+            {
+                return bad(format!("{name} must be in the range {min} to {max} inclusive, as the broker is set"));
             }
         }
         if let Some(value) = overrides.get("share.auto.offset.reset").filter(|v| OffsetReset::parse(v).is_none()) {

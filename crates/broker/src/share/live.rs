@@ -143,28 +143,24 @@ impl Share {
     }
 
     /// Begins to keep track of changes, for [`Share::changed`].
-    #[allow(dead_code)]
     pub(crate) fn track_changes(&mut self) {
         self.store.track();
     }
 
     /// Share-partitions whose stored state ([`Share::stored_state`]) may have changed since the last call. Empty
     /// unless [`Share::track_changes`] was called.
-    #[allow(dead_code)]
     pub(crate) fn changed(&mut self) -> BTreeSet<ShareKey> {
         self.store.take_changed()
     }
 
     /// The state of a share-partition as a share coordinator keeps it, as of now: the leader's where there is one.
     /// `None`: it was deleted.
-    #[allow(dead_code)]
     pub(crate) fn stored_state(&self, key: &ShareKey) -> Option<StoredShareState> {
         let live = self.live(key).map(Live::stored);
         live.or_else(|| self.store.read(key).cloned())
     }
 
     /// Puts back a state that was kept on disk, before anybody connects.
-    #[allow(dead_code)]
     pub(crate) fn restore_state(&mut self, key: ShareKey, state: StoredShareState) {
         for batch in &state.batches {
             if let StoredState::Pending { by, .. } = batch.state {

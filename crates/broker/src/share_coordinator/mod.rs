@@ -30,7 +30,6 @@ pub(crate) struct ShareCoordinator {
 
 impl ShareCoordinator {
     /// Begins to keep track of what changes.
-    #[allow(dead_code)]
     pub(crate) fn track(&mut self) {
         self.changed.get_or_insert_default();
     }
@@ -43,13 +42,11 @@ impl ShareCoordinator {
     }
 
     /// What was marked since the last call.
-    #[allow(dead_code)]
     pub(crate) fn take_changed(&mut self) -> BTreeSet<ShareKey> {
         self.changed.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Puts back what was kept on disk.
-    #[allow(dead_code)]
     pub(crate) fn restore(&mut self, key: ShareKey, state: StoredShareState) {
         self.stored.insert(key, state);
     }

@@ -41,7 +41,8 @@ pub(crate) struct StoredShareState {
 
 impl SharePartition {
     /// What is stored. Locks are not: records under one count as available with the deliveries that were stored
-    /// before it, and records on their first delivery as never delivered.
+    /// before it, and records on their first delivery as never delivered. Ranges of one state are joined, as Kafka's
+    /// share coordinator does.
     pub(crate) fn snapshot(&self) -> Vec<StoredBatch> {
         let stored = |piece: super::slot::Piece| {
             let Slot { state, count } = piece.slot;
@@ -57,7 +58,18 @@ impl SharePartition {
             };
             StoredBatch { first: piece.first, last: piece.last, state, count }
         };
-        self.pieces(self.start, i64::MAX).map(stored).collect()
+        let mut all: Vec<StoredBatch> = Vec::new();
+        for batch in self.pieces(self.start, i64::MAX).map(stored) {
+            match all.last_mut() {
+                Some(before)
+                    if before.last + 1 == batch.first && (before.state, before.count) == (batch.state, batch.count) =>
+                {
+                    before.last = batch.last;
+                }
+                _ => all.push(batch),
+            }
+        }
+        all
     }
 
     /// The state at a new leader, which goes on with what the old one had not finished.
