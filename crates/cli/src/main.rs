@@ -9,6 +9,7 @@ mod exit;
 
 use clap::{Parser, Subcommand};
 use exit::Failure;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Kafka share groups: exactly-once demo, embedded broker, sinks, conformance.
@@ -24,6 +25,7 @@ const AFTER_HELP: &str = "Examples:
   kshare demo --chaos --seed 7                 the same, with members dropped and leaders moved
   kshare demo --bootstrap-server HOST:9092 --semantics at-least-once
   kshare broker --listen 127.0.0.1:9092        an embedded broker for development and tests
+  kshare broker --data-dir data --topic orders:4   the same, kept on disk from run to run
   kshare conformance --bootstrap-server HOST:9092   judges a broker
 
 Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on.";
@@ -41,10 +43,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("KSHARE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let args = Args::parse();
+    // A broker tells what happens; other commands show their own progress.
+    let level = if matches!(args.command, Command::Broker(_)) { "error,kafka_share_broker=info" } else { "error" };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("KSHARE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("the runtime does not start: {error}")).report(),
@@ -52,7 +57,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match args.command {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
-            Command::Broker(args) => broker::run(args).await,
+            Command::Broker(args) => Box::pin(broker::run(args)).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,
             Command::Conformance(args) => conformance::run(args).await,
         }
