@@ -96,7 +96,6 @@ impl<K: Ord + Clone, V> Tracked<K, V> {
         self.map.values_mut()
     }
 
-    #[allow(dead_code)]
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let changed = &mut self.changed;
         self.map.retain(|key, value| {

@@ -2,7 +2,7 @@
 
 use super::super::tests::Client;
 use super::*;
-use crate::share_partition::SharePartition;
+use crate::share_partition::{SharePartition, StoredBatch};
 use kafka_share_messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
 use kafka_share_messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceData};
@@ -45,6 +45,20 @@ impl Model {
     }
 }
 
+/// How records were batched does not matter.
+fn merged(batches: Vec<StoredBatch>) -> Vec<StoredBatch> {
+    let mut all: Vec<StoredBatch> = Vec::new();
+    for batch in batches {
+        match all.last_mut() {
+            Some(last) if (last.state, last.count, last.last + 1) == (batch.state, batch.count, batch.first) => {
+                last.last = batch.last;
+            }
+            _ => all.push(batch),
+        }
+    }
+    all
+}
+
 /// All that outlives a restart.
 fn export(cluster: &mut Cluster) -> Saved {
     let mut all = Saved::default();
@@ -69,7 +83,7 @@ fn export(cluster: &mut Cluster) -> Saved {
         for key in keys {
             let mut state = cluster.share.stored_state(&key).unwrap();
             if state.start_offset >= 0 {
-                state.batches = SharePartition::restore(state.start_offset, &state.batches).snapshot();
+                state.batches = merged(SharePartition::restore(state.start_offset, &state.batches).snapshot());
             }
             put(Key::Share(key.group, key.topic, key.partition), state.encode());
         }
