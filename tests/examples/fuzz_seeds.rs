@@ -43,6 +43,7 @@ fn main() {
     frames(&chosen);
     record_batches();
     share_consumer();
+    broker();
 }
 
 fn write(target: &str, name: &str, bytes: &[u8]) {
@@ -128,5 +129,24 @@ fn share_consumer() {
         .take(1024)
         .collect();
         write("share_consumer", &format!("random-{number}"), &bytes);
+    }
+}
+
+/// Programs of requests: each kind of cluster gets a stretch of the valid ones in order, then some in leaps.
+fn broker() {
+    for kind in 0..16_u8 {
+        let mut program = vec![kind];
+        for step in 0..120_u16 {
+            let at = if step < 60 { u16::from(kind) * 10 + step } else { step * 37 };
+            // A valid request, by one of four connections, unchanged.
+            program.extend([7, (step % 4) as u8]);
+            program.extend(at.to_be_bytes());
+            program.push(0);
+            if step % 16 == 15 {
+                // Some milliseconds, some seconds.
+                program.extend([(step % 2) as u8, 0, 0, 200]);
+            }
+        }
+        write("broker", &format!("program-{kind}"), &program);
     }
 }

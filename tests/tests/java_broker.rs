@@ -1,6 +1,7 @@
 //! The embedded broker before its judges: programs on the official Java clients, which also pass on a real Kafka.
 
-use kafka_share_broker::{BrokerBuilder, EmbeddedBroker};
+use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, Fault, FaultAction};
+use kafka_share_messages::{ApiKey, ErrorCode};
 use kafka_share_tests::java::{JavaProject, available};
 use kafka_share_tests::kafka::RealKafka;
 use tokio::runtime::Runtime;
@@ -33,6 +34,33 @@ fn java_transactions_on_three_nodes() {
 fn java_transactions_under_transaction_version_1() {
     let builder = EmbeddedBroker::builder().transaction_version(1).transactional_acks(false);
     on_embedded("java_transactions_under_transaction_version_1", builder);
+}
+
+/// Java's consumers follow partitions by incremental fetch sessions, and open new ones when those are lost.
+#[test]
+fn java_readers_follow_fetch_sessions_and_survive_their_loss() {
+    let test = "java_readers_follow_fetch_sessions_and_survive_their_loss";
+    if !available(test) {
+        return;
+    }
+    let program = JavaProject::build("clients");
+    let runtime = Runtime::new().expect("runtime");
+    let broker = runtime.block_on(EmbeddedBroker::builder().start()).expect("broker");
+    let lost = [ErrorCode::FETCH_SESSION_ID_NOT_FOUND, ErrorCode::INVALID_FETCH_SESSION_EPOCH];
+    let faults =
+        lost.map(|code| broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::FETCH).skip(4).times(2)));
+    let (followed, done) = std::thread::scope(|scope| {
+        let servers = broker.bootstrap_servers();
+        let run = scope.spawn(move || program.run(PROGRAM, [servers]));
+        let mut followed = false;
+        while !run.is_finished() {
+            followed |= broker.dump().fetch_sessions.iter().any(|session| session.epoch > 2);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        (followed, run.join())
+    });
+    assert!(done.is_ok() && followed, "ended well: {}, sessions: {followed}", done.is_ok());
+    assert_eq!(faults.map(|id| broker.fault_hits(id)), [2, 2]);
 }
 
 #[test]

@@ -6,6 +6,37 @@
 //!
 //! [`EmbeddedBroker`] listens on tcp and in memory. [`Cluster`] is the machine below it: no sockets, no clock, no
 //! threads, so that a simulation can drive it under a seed.
+//!
+//! # In tests
+//!
+//! - **Faults**: [`EmbeddedBroker::fault`] lets the Nth request of an API go wrong ([`Fault`], [`FaultAction`]): an error, a
+//!   delay, no answer, an answer that is lost after the request took effect, cut or under a wrong correlation id; a leader or
+//!   coordinator that moves, a node that restarts, locks that expire, a clock that jumps. Most of it also happens at once, by
+//!   a method of [`EmbeddedBroker`].
+//! - **Time**: with [`BrokerBuilder::manual_clock`] it moves only by [`EmbeddedBroker::advance_clock`]; timeouts of hours run
+//!   out in microseconds, and never on their own.
+//! - **Dumps**: [`EmbeddedBroker::dump`] shows sessions, locks, transactions, groups and partitions as typed values,
+//!   [`EmbeddedBroker::dump_json`] as JSON.
+//!
+//! ```
+//! use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
+//! use kafka_share_messages::{ApiKey, ErrorCode};
+//! use std::time::Duration;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let broker = EmbeddedBroker::builder().manual_clock().topic("orders", 1).start().await?;
+//! // The second commit finds no coordinator.
+//! let fault = Fault::new(FaultAction::Error(ErrorCode::NOT_COORDINATOR)).key(ApiKey::END_TXN).skip(1);
+//! let fault = broker.fault(fault);
+//! // .. the code under test runs against broker.bootstrap_servers() ..
+//! broker.advance_clock(Duration::from_secs(3600));
+//! assert_eq!(broker.fault_hits(fault), 0);
+//! assert!(broker.dump().transactions.is_empty());
+//! println!("{}", broker.dump_json());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod api;
 mod cluster;

@@ -80,29 +80,6 @@ async fn both_kinds_of_connection_serve_the_same_cluster() {
 }
 
 #[tokio::test]
-async fn ten_thousand_connections_leave_nothing() {
-    let broker = EmbeddedBroker::builder().topic("t", 1).start().await.unwrap();
-    let mut tcp = connect(&broker).await;
-    let topic = call(&mut tcp, &metadata("t")).await.topics[0].topic_id;
-    for round in 0..100 {
-        let mut open = Vec::new();
-        for i in 0..100 {
-            let mut stream = broker.connect_in_memory(1).unwrap();
-            if (round + i) % 3 == 0 {
-                // Half of a frame, or a fetch that waits.
-                let bytes = encode(&fetch(topic, 60_000));
-                let len = if i % 2 == 0 { bytes.len() } else { 9 };
-                stream.write_all(&bytes[..len]).await.unwrap();
-            }
-            open.push(stream);
-        }
-    }
-    drop(tcp);
-    until(|| broker.connection_count() == 0).await;
-    assert_eq!(broker.with_cluster(|cluster, _| cluster.waiting_requests()), 0);
-}
-
-#[tokio::test]
 async fn a_slow_client_holds_nobody_up() {
     let broker = EmbeddedBroker::builder().topic("t", 1).start().await.unwrap();
     let mut quick = connect(&broker).await;

@@ -199,6 +199,21 @@ impl Player {
         }
     }
 
+    /// Takes one epoch after the other, up to `epoch`.
+    pub(crate) fn spend_epochs(&mut self, name: &str, epoch: i16) -> Identity {
+        let request = InitProducerIdRequest {
+            transactional_id: Some(Str::from(self.id(name))),
+            transaction_timeout_ms: 60_000,
+            ..Default::default()
+        };
+        loop {
+            let answer = self.call(&request, 5);
+            if answer.producer_epoch >= epoch {
+                return (answer.producer_id, answer.producer_epoch);
+            }
+        }
+    }
+
     /// AddPartitionsToTxn of a producer.
     pub(crate) fn add(&mut self, name: &str, producer: Identity, topics: &[(&str, &[i32])], version: i16) {
         let topic = |(topic, partitions): &(&str, &[i32])| AddPartitionsToTxnTopic {

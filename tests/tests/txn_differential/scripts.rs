@@ -22,6 +22,7 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("lists", lists),
     ("interleaved", interleaved),
     ("other_versions", other_versions),
+    ("r181 epoch end", r181_epoch_end),
     ("seed 1", |address, level| crate::random::script(address, level, 1)),
     ("seed 2", |address, level| crate::random::script(address, level, 2)),
     ("fetch sessions", crate::sessions::sessions),
@@ -357,6 +358,38 @@ fn interleaved(address: SocketAddr, level: i16) -> Vec<String> {
             p.fetch(&Fetched { parts: &[(0, from * 3)], ..Fetched::default() });
         }
     }
+    p.lines
+}
+
+/// The last epoch is 32,766: who commits with it, or asks for the next one, gets a new producer id.
+fn r181_epoch_end(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "epochs", level);
+    let first = p.fresh("a");
+    let last = p.spend_epochs("a", 32_766);
+    assert_eq!(last.0, first.0);
+    begin(&mut p, "a", last, &[0]);
+    p.produce(Some("a"), last, 0, 0, 1);
+    look(&mut p, "a");
+    let ended = p.end("a", last, true);
+    look(&mut p, "a");
+    for _ in 0..2 {
+        p.end("a", last, true);
+    }
+    p.end("a", last, false);
+    let next = if level >= 2 { ended } else { p.init(Some("a"), Init { current: last, ..Init::default() }) };
+    // The answer to the first attempt may have been lost.
+    p.init(Some("a"), Init { current: last, ..Init::default() });
+    p.describe(&["a"]);
+    p.init(Some("a"), Init { current: (last.0, 77), ..Init::default() });
+    p.produce(Some("a"), last, 0, 1, 1);
+    begin(&mut p, "a", next, &[0, 1]);
+    p.produce(Some("a"), next, 0, 0, 1);
+    let next = p.fresh("a");
+    begin(&mut p, "a", next, &[0, 1]);
+    p.produce(Some("a"), next, 0, 0, 1);
+    p.end("a", next, true);
+    p.end("a", next, true);
+    look(&mut p, "a");
     p.lines
 }
 

@@ -98,6 +98,8 @@ fn append(cluster: &mut Cluster, ctx: &RequestContext, batch: &Batch<'_>) -> Res
     let (topic, index) = (batch.topic, batch.data.index);
     let partition = cluster.led_partition(ctx.node, topic, index, -1).map_err(Refusal::from)?;
     let header = *parse_batch(records)?.header();
+    let known = partition.log.producers().get(header.producer_id);
+    let stale = known.is_some_and(|state| header.producer_epoch < state.epoch);
     let open = partition.log.producers().has_open(header.producer_id, header.producer_epoch);
     let replicas = partition.replicas.clone();
     let in_sync = replicas.iter().filter(|id| cluster.node(**id).is_some_and(|n| n.alive)).count();
@@ -105,6 +107,12 @@ fn append(cluster: &mut Cluster, ctx: &RequestContext, batch: &Batch<'_>) -> Res
     let verified = match batch.txn_id {
         // As Kafka: without a producer there is no transaction to be part of, and nothing is checked.
         Some(id) if header.is_transactional() && header.producer_id >= 0 && !open => {
+            // The coordinator is not asked about a producer that the log knows to be fenced.
+            if stale {
+                return Err(
+                    Refusal::new(ErrorCode::INVALID_PRODUCER_EPOCH, "the producer's epoch is not the last").into()
+                );
+            }
             let member = Participant::Partition(topic, index);
             verify(cluster, ctx, id, (header.producer_id, header.producer_epoch), member)?;
             true

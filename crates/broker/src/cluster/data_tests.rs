@@ -12,7 +12,7 @@ use kafka_share_messages::{
 use kafka_share_wire::Str;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 
-fn batch(options: BatchOptions, count: usize) -> Bytes {
+pub(super) fn batch(options: BatchOptions, count: usize) -> Bytes {
     let mut builder = BatchBuilder::new(options);
     for i in 0..count {
         builder.append(1_700_000_000_000 + i as i64, None, Some(b"value"), []).unwrap();
@@ -20,7 +20,7 @@ fn batch(options: BatchOptions, count: usize) -> Bytes {
     builder.finish().unwrap().freeze()
 }
 
-fn produce(topic: Uuid, index: i32, acks: i16, records: Bytes) -> ProduceRequest {
+pub(super) fn produce(topic: Uuid, index: i32, acks: i16, records: Bytes) -> ProduceRequest {
     let data = PartitionProduceData { index, records: Some(records), ..Default::default() };
     let topic = TopicProduceData { topic_id: topic, partition_data: vec![data], ..Default::default() };
     ProduceRequest { acks, timeout_ms: 1000, topic_data: vec![topic], ..Default::default() }

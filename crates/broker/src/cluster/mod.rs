@@ -195,3 +195,6 @@ pub(crate) mod tests;
 
 #[cfg(test)]
 mod data_tests;
+
+#[cfg(test)]
+mod txn_tests;

@@ -47,6 +47,13 @@ impl FetchSessions {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn set_epoch(&mut self, node: i32, id: i32, epoch: i32) {
+        if let Some(session) = self.nodes.get_mut(&node).and_then(|cache| cache.sessions.get_mut(&id)) {
+            session.epoch = epoch;
+        }
+    }
+
     pub(super) fn remove(&mut self, node: i32, id: i32) {
         if let Some(cache) = self.nodes.get_mut(&node) {
             cache.remove(id);

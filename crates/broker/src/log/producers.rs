@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Batches that a repeated request is recognised by.
 const REMEMBERED: usize = 5;
 
+/// Producer ids that a partition keeps: anybody may make them up.
+const MOST: usize = 100_000;
+
 /// A batch that was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Appended {
@@ -90,11 +93,17 @@ impl Producers {
         Some(Duplicate { base_offset: old.base_offset, timestamp: old.timestamp })
     }
 
+    /// Refuses one more producer id than there is room for.
+    fn check_room(&self) -> Result<(), ErrorCode> {
+        if self.known.len() < MOST { Ok(()) } else { Err(ErrorCode::POLICY_VIOLATION) }
+    }
+
     /// Checks epoch and sequence of a new batch. `epoch_per_transaction` is set for transactional batches of TV2, where a
     /// producer that is new to the partition must begin at 0.
     pub(super) fn check(&self, batch: &Numbered, epoch_per_transaction: bool) -> Result<(), ErrorCode> {
         let first = batch.first_sequence;
         let Some(state) = self.get(batch.producer_id) else {
+            self.check_room()?;
             let ok = !epoch_per_transaction || first == 0;
             return if ok { Ok(()) } else { Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER) };
         };
@@ -142,7 +151,7 @@ impl Producers {
         coordinator_epoch: i32,
         strict: bool,
     ) -> Result<(), ErrorCode> {
-        let Some(state) = self.get(producer_id) else { return Ok(()) };
+        let Some(state) = self.get(producer_id) else { return self.check_room() };
         let repeated = state.txn_start.is_none() && epoch == state.epoch;
         let stale = if strict { epoch <= state.epoch && !repeated } else { epoch < state.epoch };
         if stale {
@@ -202,5 +211,28 @@ impl Producers {
             Ok((id, ProducerState { epoch, batches, txn_start, coordinator_epoch, last_timestamp }))
         };
         Ok(Producers { known: input.list(producer)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_producers_is_limited_until_idle_ones_expire() {
+        let mut producers = Producers::default();
+        let batch = |producer_id| Numbered { producer_id, epoch: 0, first_sequence: 0, last_sequence: 0 };
+        for id in 0..MOST as i64 {
+            assert_eq!(producers.check(&batch(id), true), Ok(()));
+            producers.appended(&batch(id), id, (id, id), id == 0);
+        }
+        assert_eq!(producers.check(&batch(-5), false), Err(ErrorCode::POLICY_VIOLATION));
+        assert_eq!(producers.check_marker(-5, 0, 0, false), Err(ErrorCode::POLICY_VIOLATION));
+        let next = Numbered { first_sequence: 1, last_sequence: 1, ..batch(7) };
+        assert_eq!(producers.check(&next, false), Ok(()), "a known one goes on");
+        assert!(producers.expire(2_000, 1_000));
+        assert_eq!(producers.check(&batch(-5), false), Ok(()));
+        assert!(producers.get(0).is_some(), "its transaction is open");
+        assert_eq!((producers.get(1_000), producers.get(1_001).is_some()), (None, true));
     }
 }

@@ -75,6 +75,13 @@ impl Transactions {
         self.txns.values()
     }
 
+    #[cfg(test)]
+    pub(crate) fn set_epoch(&mut self, txn_id: &str, epoch: i16) {
+        if let Some(txn) = self.txns.get_mut(txn_id) {
+            txn.epoch = epoch;
+        }
+    }
+
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
         let first = |set: &BTreeSet<(Duration, Str)>| set.first().map(|(at, _)| *at);
         [first(&self.timeouts), first(&self.completions)].into_iter().flatten().min()
