@@ -1,4 +1,4 @@
-//! What brokers do now and then: retention, forgetting idle producers and transactional ids.
+//! What brokers do now and then: retention, compaction, forgetting idle producers and transactional ids.
 
 use super::Cluster;
 use crate::Now;
@@ -16,11 +16,19 @@ impl Cluster {
         self.transactions.expire_ids(now.wall_ms, self.config.transactional_id_expiration_ms);
         let idle = self.config.producer_id_expiration_ms;
         let mut bytes = 0;
+        let mut moved = Vec::new();
         for topic in self.topics.iter_mut() {
             let config = topic.config;
             for (index, partition) in topic.partitions.iter_mut().enumerate() {
+                let start = partition.log.start_offset();
                 if config.delete {
                     partition.log.retain(now.wall_ms, config.retention_ms, config.retention_bytes);
+                }
+                if partition.log.start_offset() > start {
+                    moved.push((topic.id, index as i32, partition.log.start_offset()));
+                }
+                if config.compact && partition.log.compact(now.wall_ms, &config) {
+                    tracing::debug!(topic = %topic.name, index, bytes = partition.log.bytes(), "partition compacted");
                 }
                 partition.log.expire_producers(now.wall_ms, idle);
                 self.dirty.log((topic.id, index as i32));
@@ -28,5 +36,8 @@ impl Cluster {
             }
         }
         self.log_bytes = bytes;
+        for (topic, partition, start) in moved {
+            crate::share::on_log_start_moved(self, now, topic, partition, start);
+        }
     }
 }

@@ -198,3 +198,6 @@ mod data_tests;
 
 #[cfg(test)]
 mod txn_tests;
+
+#[cfg(test)]
+mod compaction_tests;

@@ -27,6 +27,13 @@ pub(super) struct Progress {
     pub(super) rewrite: bool,
 }
 
+impl Progress {
+    /// Nothing that is in the file counts any more.
+    pub(super) fn rewritten() -> Self {
+        Progress { position: 0, file_len: 0, snapshot: true, rewrite: true }
+    }
+}
+
 /// Bytes that are no log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogDefect {

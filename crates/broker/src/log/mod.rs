@@ -1,6 +1,7 @@
 //! A partition's log: stored batches, producers, open and aborted transactions. Pure, unit-tested alone.
 
 mod append;
+mod compact;
 mod durable;
 mod lookup;
 mod producers;
@@ -180,5 +181,7 @@ impl PartitionLog {
     }
 }
 
+#[cfg(test)]
+mod compact_tests;
 #[cfg(test)]
 mod tests;

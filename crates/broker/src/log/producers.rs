@@ -79,6 +79,16 @@ impl Producers {
         self.known.iter().map(|(id, state)| (*id, state))
     }
 
+    /// Each producer, and the last offset of its last batch.
+    pub(super) fn last_offsets(&self) -> std::collections::HashSet<(i64, i64)> {
+        let last = |(id, state): (i64, &ProducerState)| {
+            let batch = state.batches.back()?;
+            let more = i64::from(batch.last_sequence.wrapping_sub(batch.first_sequence) & i32::MAX);
+            Some((id, batch.base_offset + more))
+        };
+        self.iter().filter_map(last).collect()
+    }
+
     /// Whether the producer has an open transaction here in this epoch.
     pub(crate) fn has_open(&self, producer_id: i64, epoch: i16) -> bool {
         self.get(producer_id).is_some_and(|state| state.epoch == epoch && state.txn_start.is_some())

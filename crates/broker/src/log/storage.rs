@@ -109,6 +109,12 @@ impl Storage {
         all.freeze()
     }
 
+    /// Appends a batch and notes it.
+    pub(super) fn append(&mut self, bytes: &[u8], entry: BatchEntry) {
+        self.tail_for(bytes.len()).extend_from_slice(bytes);
+        self.push(entry);
+    }
+
     fn freeze(&mut self) {
         if self.tail.is_empty() {
             return;

@@ -69,12 +69,24 @@ pub(crate) struct TopicConfig {
     pub(crate) retention_ms: i64,
     /// -1 for no limit.
     pub(crate) retention_bytes: i64,
+    pub(crate) segment_bytes: i64,
+    pub(crate) segment_ms: i64,
+    pub(crate) delete_retention_ms: i64,
+    pub(crate) min_compaction_lag_ms: i64,
+    pub(crate) max_compaction_lag_ms: i64,
+    /// `min.cleanable.dirty.ratio` in millionths.
+    dirty_ratio: u32,
     pub(crate) min_insync_replicas: usize,
     /// Whether groups may use the topic as their dead letter queue (KIP-1191).
     pub(crate) dead_letter_queue: bool,
 }
 
 impl TopicConfig {
+    /// From which part of a compacted log on a pass is worthwhile, 0 to 1.
+    pub(crate) fn min_cleanable_dirty_ratio(&self) -> f64 {
+        f64::from(self.dirty_ratio) / 1e6
+    }
+
     /// The settings that follow from checked overrides.
     pub(crate) fn new(overrides: &Overrides) -> Self {
         let text = |name: &str| {
@@ -92,6 +104,12 @@ impl TopicConfig {
             compact: policy("compact"),
             retention_ms: number("retention.ms"),
             retention_bytes: number("retention.bytes"),
+            segment_bytes: number("segment.bytes"),
+            segment_ms: number("segment.ms"),
+            delete_retention_ms: number("delete.retention.ms"),
+            min_compaction_lag_ms: number("min.compaction.lag.ms"),
+            max_compaction_lag_ms: number("max.compaction.lag.ms"),
+            dirty_ratio: (text("min.cleanable.dirty.ratio").trim().parse().unwrap_or(0.5) * 1e6) as u32,
             min_insync_replicas: number("min.insync.replicas") as usize,
             dead_letter_queue: text("errors.deadletterqueue.group.enable").trim().eq_ignore_ascii_case("true"),
         }
