@@ -170,3 +170,45 @@ fn delete_offsets(p: &mut Player, topics: &[&str]) {
     codes.sort_unstable();
     p.say(format!("delete offsets -> {:?} {codes:?}", answer.error_code));
 }
+
+/// How partitions are shared out as members come and go.
+pub(crate) fn assignments(address: SocketAddr) -> Vec<String> {
+    let mut p = Player::new(address, "assignments", 4, 20_000);
+    let topic = p.topic.clone();
+    let names: Vec<String> = (0..7).map(|n| format!("AAAAAAAAQAGAAAAAAAAA{n}A")).collect();
+    let mut members: Vec<(String, i32)> = Vec::new();
+    for name in &names {
+        let epoch = p.heartbeat_quietly(name, 0, Some(&[&topic]));
+        members.push((name.clone(), epoch));
+        settle(&mut p, &mut members);
+    }
+    p.say("two leave");
+    for (name, _) in members.drain(1..3) {
+        p.heartbeat_quietly(&name, -1, None);
+    }
+    settle(&mut p, &mut members);
+    p.lines
+}
+
+/// Heartbeats until all members are at the group's epoch; then who shares what, and who has how much.
+fn settle(p: &mut Player, members: &mut [(String, i32)]) {
+    for _ in 0..3 {
+        std::thread::sleep(std::time::Duration::from_millis(1_050));
+        for (name, epoch) in &mut *members {
+            *epoch = p.heartbeat_quietly(name, *epoch, None);
+        }
+    }
+    let request = ShareGroupDescribeRequest { group_ids: vec![Str::from(&p.group)], ..Default::default() };
+    let answer = p.call(&request);
+    let group = &answer.groups[0];
+    let partitions = |member: &kafka_share_messages::share_group_describe_response::Member| {
+        member.assignment.topic_partitions.iter().flat_map(|t| t.partitions.clone()).collect::<Vec<i32>>()
+    };
+    let all: Vec<Vec<i32>> = group.members.iter().map(partitions).collect();
+    let mut sizes: Vec<usize> = all.iter().map(Vec::len).collect();
+    sizes.sort_unstable();
+    let mut readers: Vec<usize> = (0..4).map(|p| all.iter().filter(|has| has.contains(&p)).count()).collect();
+    readers.sort_unstable();
+    let level = group.members.iter().all(|member| member.member_epoch == group.assignment_epoch);
+    p.say(format!("{} members have {sizes:?}, partitions {readers:?}, level {level}", members.len()));
+}

@@ -217,6 +217,16 @@ impl Player {
         self.produce_as(partition, records, None, BatchOptions::default());
     }
 
+    /// Produces one batch whose records are as old as this.
+    pub(crate) fn produce_old(&mut self, partition: i32, records: usize, age: Duration) {
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        for _ in 0..records {
+            let then = (nanos() / 1_000_000) as i64 - age.as_millis() as i64;
+            builder.append(then, None, Some(b"old"), []).expect("fits");
+        }
+        self.send_batch(partition, None, builder);
+    }
+
     /// Produces one batch, perhaps in a transaction.
     pub(crate) fn produce_as(&mut self, partition: i32, records: usize, txn: Option<&str>, options: BatchOptions) {
         let mut builder = BatchBuilder::new(options);
@@ -225,6 +235,10 @@ impl Player {
             let now = nanos() as i64 / 1_000_000;
             builder.append(now, Some(key.as_bytes()), Some(value.as_bytes()), []).expect("fits");
         }
+        self.send_batch(partition, txn, builder);
+    }
+
+    fn send_batch(&mut self, partition: i32, txn: Option<&str>, builder: BatchBuilder) {
         let data = PartitionProduceData {
             index: partition,
             records: Some(builder.finish().expect("a batch").freeze()),
@@ -259,6 +273,14 @@ impl Player {
     /// Member epoch after [`Player::join`].
     pub(crate) fn epoch(&self) -> i32 {
         self.base
+    }
+
+    /// A heartbeat that the transcript does not tell of.
+    pub(crate) fn heartbeat_quietly(&mut self, member: &str, epoch: i32, topics: Option<&[&str]>) -> i32 {
+        let lines = self.lines.len();
+        let epoch = self.heartbeat(member, epoch, topics);
+        self.lines.truncate(lines);
+        epoch
     }
 
     pub(crate) fn heartbeat(&mut self, member: &str, epoch: i32, topics: Option<&[&str]>) -> i32 {

@@ -17,15 +17,20 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("heartbeats", heartbeats),
     ("topics", topics),
     ("modes", modes),
+    ("waits", waits),
+    ("resets", resets),
+    ("assignments", crate::groups::assignments),
     ("admin", crate::admin::admin),
     ("dead letters", crate::dead_letters::dead_letters),
     ("settings", crate::groups::settings),
     ("groups", crate::groups::groups),
     ("committed", crate::transactions::committed),
-    ("seed 1", |address| crate::seeded::seeded(address, 1)),
-    ("seed 2", |address| crate::seeded::seeded(address, 2)),
-    ("seed 3", |address| crate::seeded::seeded(address, 3)),
-    ("seed 4", |address| crate::seeded::seeded(address, 4)),
+    ("seed 1", |address| crate::seeded::seeded(address, 1, 1)),
+    ("seed 2", |address| crate::seeded::seeded(address, 2, 1)),
+    ("seed 10", |address| crate::seeded::seeded(address, 10, 1)),
+    ("seed 15", |address| crate::seeded::seeded(address, 15, 1)),
+    ("seed 101", |address| crate::seeded::seeded(address, 101, 2)),
+    ("seed 102", |address| crate::seeded::seeded(address, 102, 2)),
 ];
 
 const LOCK_MS: i64 = 20_000;
@@ -260,4 +265,37 @@ fn modes(address: SocketAddr) -> Vec<String> {
     p.fetch_with(A, 10, &[], &Fetch { max_bytes: 1, ..Fetch::default() });
     p.fetch_with(A, 11, &[], &Fetch { version: 1, ..Fetch::default() });
     p.lines
+}
+
+/// Few bytes wait for more, up to the time that the request gives them.
+fn waits(address: SocketAddr) -> Vec<String> {
+    let mut p = Player::new(address, "waits", 1, LOCK_MS);
+    p.join(&[A]);
+    p.produce(0, 1);
+    p.fetch_some(A, 0, &[(0, &[])]);
+    p.produce(0, 2);
+    let patient = Fetch { min_bytes: 100_000, wait_ms: 600, ..Fetch::default() };
+    p.fetch_with(A, 1, &[], &patient);
+    p.fetch_with(A, 2, &[], &patient);
+    p.fetch_with(A, 3, &[], &Fetch { min_bytes: 0, wait_ms: 600, ..Fetch::default() });
+    p.lines
+}
+
+/// Where groups begin to read.
+fn resets(address: SocketAddr) -> Vec<String> {
+    let mut all = Vec::new();
+    for reset in ["earliest", "latest", "by_duration:PT1H", "by_duration:P1D", "by_duration:PT10S"] {
+        let mut p = Player::new(address, "resets", 1, LOCK_MS);
+        p.configure(&[("share.auto.offset.reset", reset)]);
+        p.produce_old(0, 3, Duration::from_secs(7_200));
+        p.produce_old(0, 2, Duration::from_secs(60));
+        p.join(&[A]);
+        // The start offset becomes known when the partition is first fetched.
+        p.fetch_with(A, 0, &[(0, &[])], &Fetch { wait_ms: 1_000, ..Fetch::default() });
+        p.produce(0, 1);
+        p.fetch_some(A, 1, &[]);
+        all.push(reset.to_owned());
+        all.append(&mut p.lines);
+    }
+    all
 }

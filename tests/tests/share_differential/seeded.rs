@@ -35,25 +35,30 @@ struct Member {
 }
 
 /// Plays the script of a seed.
-pub(crate) fn seeded(address: SocketAddr, seed: u64) -> Vec<String> {
+pub(crate) fn seeded(address: SocketAddr, seed: u64, partitions: i32) -> Vec<String> {
     let mut rng = Rng(seed);
-    let mut p = Player::new(address, &format!("seed{seed}"), 1, 60_000);
+    let mut p = Player::new(address, &format!("seed{seed}"), partitions, 60_000);
     p.configure(&[("share.delivery.count.limit", LIMIT)]);
     p.join(&[A, B]);
-    p.produce(0, 5);
+    let all: Vec<(i32, Acks<'_>)> = (0..partitions).map(|partition| (partition, &[][..])).collect();
+    // A real broker loads share-partitions one by one.
+    for (epoch, partition) in (0..partitions).enumerate() {
+        p.produce(partition, 5);
+        p.fetch_some(A, epoch as i32, &[(partition, &[])]);
+    }
     let mut members = [Member { id: A, epoch: 0 }, Member { id: B, epoch: 0 }];
-    p.fetch_some(A, 0, &[(0, &[])]);
-    members[0].epoch = 1;
+    members[0].epoch = partitions;
     for _ in 0..STEPS {
         let member = &mut members[rng.pick(2) as usize];
         match rng.pick(10) {
             0 | 1 => {
                 let records = 1 + rng.pick(8) as usize;
-                p.produce(0, records);
-                p.say(format!("produced {records}"));
+                let partition = rng.pick(partitions as u64) as i32;
+                p.produce(partition, records);
+                p.say(format!("produced {records} to {partition}"));
             }
-            2..=4 => fetch(&mut p, &mut rng, member),
-            5..=8 => acknowledge(&mut p, &mut rng, member),
+            2..=4 => fetch(&mut p, &mut rng, member, &all),
+            5..=8 => acknowledge(&mut p, &mut rng, member, partitions),
             _ => close(&mut p, &mut rng, member),
         }
     }
@@ -70,7 +75,7 @@ fn epoch(rng: &mut Rng, member: &mut Member) -> i32 {
     [member.epoch + 1, member.epoch - 1, 1_000_000, -2][rng.pick(4) as usize].max(-2)
 }
 
-fn fetch(p: &mut Player, rng: &mut Rng, member: &mut Member) {
+fn fetch(p: &mut Player, rng: &mut Rng, member: &mut Member, all: &[(i32, Acks<'_>)]) {
     let opens = member.epoch == 0;
     let epoch = if opens { std::mem::replace(&mut member.epoch, 1) } else { epoch(rng, member) };
     if epoch == 0 || epoch == -1 {
@@ -78,9 +83,10 @@ fn fetch(p: &mut Player, rng: &mut Rng, member: &mut Member) {
         member.epoch = epoch + 1;
     }
     let strict = rng.chance(40);
-    let max_records = [1, 3, 7, 500][rng.pick(4) as usize];
+    // Not compared: which of several partitions a real broker serves first, where the limit lets it not serve all.
+    let max_records = if all.len() > 1 { 500 } else { [1, 3, 7, 500][rng.pick(4) as usize] };
     let how = Fetch { max_records, batch_size: max_records.min(100), strict, ..Fetch::default() };
-    let topics: &[(i32, Acks<'_>)] = if epoch == 0 { &[(0, &[])] } else { &[] };
+    let topics = if epoch == 0 { all } else { &[] };
     p.fetch_with(member.id, epoch, topics, &how);
     if epoch <= 0 {
         // A real broker frees what the session before held a moment later.
@@ -89,7 +95,7 @@ fn fetch(p: &mut Player, rng: &mut Rng, member: &mut Member) {
 }
 
 /// Ranges around what may be in flight, with any types.
-fn acknowledge(p: &mut Player, rng: &mut Rng, member: &mut Member) {
+fn acknowledge(p: &mut Player, rng: &mut Rng, member: &mut Member, partitions: i32) {
     let mut batches: Vec<(i64, i64, Vec<i8>)> = Vec::new();
     let mut first = rng.pick(40) as i64;
     for _ in 0..=rng.pick(2) {
@@ -105,7 +111,8 @@ fn acknowledge(p: &mut Player, rng: &mut Rng, member: &mut Member) {
         member.epoch = 0;
     }
     let renew = rng.chance(5);
-    p.ack_with(member.id, epoch, &[(0, &acks)], renew, 0);
+    let partition = rng.pick(partitions as u64) as i32;
+    p.ack_with(member.id, epoch, &[(partition, &acks)], renew, 0);
     if epoch == -1 {
         std::thread::sleep(Duration::from_millis(150));
     }

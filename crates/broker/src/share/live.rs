@@ -36,16 +36,18 @@ impl Live {
 const NOT_INITIALIZED: &str = "The share-partition has no state: no member of the group has subscribed to the topic.";
 
 /// Where a group begins to read a partition that it has no state of.
-fn start_offset(partition: &mut Partition, reset: OffsetReset, now: Now) -> i64 {
+fn start_offset(partition: &mut Partition, reset: OffsetReset, now: Now) -> Result<i64, Refusal> {
     let log = &mut partition.log;
-    match reset {
+    Ok(match reset {
         OffsetReset::Earliest => log.start_offset(),
         OffsetReset::Latest => log.high_watermark(),
         OffsetReset::ByDuration(ms) => {
             let upper = log.high_watermark();
-            log.first_at(now.wall_ms - ms, upper).map_or(upper, |found| found.offset)
+            // As in Kafka: where all records are older, there is nowhere to start until a new one comes.
+            let none = || Refusal::new(ErrorCode::OFFSET_NOT_AVAILABLE, "No record is as new as the group wants it.");
+            log.first_at(now.wall_ms.saturating_sub(ms), upper).ok_or_else(none)?.offset
         }
-    }
+    })
 }
 
 impl Share {
@@ -197,7 +199,7 @@ impl Cluster {
             Some(state) if state.start_offset >= 0 => {
                 (state.state_epoch, SharePartition::resume(state.start_offset, &state.batches, limit))
             }
-            Some(state) => (state.state_epoch, SharePartition::new(start_offset(partition, reset, now))),
+            Some(state) => (state.state_epoch, SharePartition::new(start_offset(partition, reset, now)?)),
             // As in Kafka, where the state exists once a member has subscribed.
             None => return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, NOT_INITIALIZED)),
         };

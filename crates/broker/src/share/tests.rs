@@ -565,3 +565,41 @@ fn what_changes_stored_state_is_marked() {
     world.client.cluster.share.delete_state(&key.group, None);
     assert_eq!(changed(&mut world), Some(None), "deleted");
 }
+
+#[test]
+fn few_bytes_wait_for_more_or_for_their_time() {
+    let mut world = World::new(1, 1);
+    let conn = world.client.connect(1);
+    let patient = ShareFetchRequest { max_wait_ms: 500, min_bytes: 400, ..world.request("m", 0, &[(0, &[])]) };
+    world.client.send_on(conn, &patient, 2).unwrap();
+    world.produce(0, 1);
+    assert_eq!(world.client.receive::<ShareFetchRequest>(conn, 2), None, "one record is not enough");
+    world.produce(0, 30);
+    let enough = world.client.receive::<ShareFetchRequest>(conn, 2).unwrap();
+    assert_eq!(ranges(&enough), [(0, 0, 30, 1)]);
+    let patient = ShareFetchRequest { max_wait_ms: 500, min_bytes: 400, ..world.request("m", 1, &[]) };
+    world.client.send_on(conn, &patient, 2).unwrap();
+    world.produce(0, 1);
+    world.client.advance(499);
+    assert_eq!(world.client.receive::<ShareFetchRequest>(conn, 2), None);
+    world.client.advance(1);
+    let late = world.client.receive::<ShareFetchRequest>(conn, 2).unwrap();
+    assert_eq!(ranges(&late), [(0, 31, 31, 1)], "what there is when the time is over");
+}
+
+#[test]
+fn by_duration_starts_at_the_first_record_that_is_new_enough() {
+    let mut world = World::new(1, 1);
+    world.set("share.auto.offset.reset", "by_duration:PT1H");
+    world.produce(0, 3);
+    world.client.advance(3_600_001);
+    let refused = world.fetch("m", 0, &[(0, &[])]);
+    assert_eq!(parts(&refused)[0].error_code, ErrorCode::OFFSET_NOT_AVAILABLE, "all are older");
+    world.produce(0, 2);
+    world.client.advance(1_800_000);
+    world.produce(0, 1);
+    assert_eq!(ranges(&world.fetch("m", 1, &[])), [(0, 3, 5, 1)]);
+    world.client.advance(7_200_000);
+    world.fetch("m", -1, &[]);
+    assert_eq!(ranges(&world.fetch("m", 0, &[(0, &[])])), [(0, 3, 5, 3)], "the start stays, once it is known");
+}

@@ -291,3 +291,98 @@ fn transaction_version_1_needs_the_state_enrolled_first() {
     assert_eq!(pipeline.end(true), ErrorCode::NONE);
     assert_eq!((pipeline.world.held(), pipeline.start_offset()), ((6, 0), 4));
 }
+
+/// What AddShareAcksToTxn of partition 0 to coordinator node 1 asks.
+fn enrolment(pipeline: &Pipeline) -> AddShareAcksToTxnRequest {
+    let topic = AddShareAcksToTxnTopic { topic_id: pipeline.world.topic, partitions: vec![0], ..Default::default() };
+    AddShareAcksToTxnRequest {
+        transactional_id: Str::from_static("txn"),
+        producer_id: pipeline.producer.0,
+        producer_epoch: pipeline.producer.1,
+        group_id: Str::from_static("g"),
+        topics: vec![topic],
+        ..Default::default()
+    }
+}
+
+#[test]
+fn enrolment_is_refused_with_the_error_that_says_why() {
+    let mut pipeline = Pipeline::new(1);
+    let good = enrolment(&pipeline);
+    let mut unknown_topic = good.clone();
+    unknown_topic.topics[0].topic_id = kafka_share_wire::Uuid::from_halves(7, 7);
+    let mut unknown_partition = good.clone();
+    unknown_partition.topics[0].partitions = vec![0, 9];
+    let (id, epoch) = pipeline.producer;
+    for (request, expected) in [
+        (unknown_topic, ErrorCode::UNKNOWN_TOPIC_ID),
+        (unknown_partition, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        (AddShareAcksToTxnRequest { producer_epoch: epoch - 1, ..good.clone() }, ErrorCode::PRODUCER_FENCED),
+        (AddShareAcksToTxnRequest { producer_id: id + 1, ..good.clone() }, ErrorCode::INVALID_PRODUCER_ID_MAPPING),
+        (AddShareAcksToTxnRequest { group_id: Str::default(), ..good.clone() }, ErrorCode::INVALID_REQUEST),
+        (
+            AddShareAcksToTxnRequest { transactional_id: Str::from_static("other"), ..good.clone() },
+            ErrorCode::INVALID_PRODUCER_ID_MAPPING,
+        ),
+    ] {
+        let conn = pipeline.world.client.conn;
+        let now = pipeline.world.client.now;
+        pipeline.world.client.cluster.move_coordinator(now, CoordinatorKind::Transaction, "other", 1);
+        assert_eq!(pipeline.world.client.call_on(conn, &request, 0).error_code, expected, "{request:?}");
+    }
+    let elsewhere = pipeline.world.client.connect(2);
+    assert_eq!(pipeline.world.client.call_on(elsewhere, &good, 0).error_code, ErrorCode::NOT_COORDINATOR);
+    assert_ne!(pipeline.stage(&[(0, 3, &[1])]).error_code, ErrorCode::NONE, "nothing was enrolled");
+}
+
+#[test]
+fn an_abort_on_the_last_delivery_gives_the_record_another_one() {
+    let mut pipeline = Pipeline::new(2);
+    pipeline.world.set("share.delivery.count.limit", "2");
+    assert_eq!(ack_code(&pipeline.world.ack("m", 1, 0, &[(0, 9, &[2])])), ErrorCode::NONE);
+    // Suspicious records come one by one.
+    let last = ranges(&pipeline.world.fetch("m", 2, &[]));
+    let (_, first, end, count) = last[0];
+    assert_eq!((first, count), (0, 2));
+    pipeline.staged(&[(first, end, &[1])]);
+    assert_eq!(pipeline.end(false), ErrorCode::NONE);
+    assert_eq!(pipeline.start_offset(), 0, "not archived: the record was processed by nobody");
+    let again = ranges(&pipeline.world.fetch("m", 3, &[]));
+    assert_eq!((again[0].1, again[0].3), (0, 3), "the count is kept and goes on");
+    pipeline.staged(&[(0, 0, &[1])]);
+    assert_eq!(pipeline.end(true), ErrorCode::NONE);
+    assert!(pipeline.start_offset() >= 1);
+}
+
+#[test]
+fn pending_acknowledgements_survive_a_restart_of_all_that_coordinates_them() {
+    for committed in [true, false] {
+        let mut pipeline = Pipeline::new(2);
+        pipeline.staged(&[(0, 9, &[1])]);
+        // Node 1 leads the source and coordinates group and transaction.
+        let now = pipeline.world.client.now;
+        assert!(pipeline.world.client.cluster.stop_node(now, 1));
+        let node = pipeline.world.client.cluster.coordinator_node(CoordinatorKind::Transaction, "txn");
+        assert_ne!(node, 1);
+        pipeline.world.client.conn = pipeline.world.client.connect(node);
+        assert_eq!(pipeline.end(committed), ErrorCode::NONE);
+        let leader = pipeline.world.client.cluster.leader_of(pipeline.world.topic, 0).0;
+        let conn = pipeline.world.client.connect(leader);
+        let after = ranges(&pipeline.world.fetch_on(conn, "m", 0, &[(0, &[])]));
+        let expected: &[_] = if committed { &[] } else { &[(0, 0, 9, 2)] };
+        assert_eq!(after, expected, "committed {committed}");
+    }
+}
+
+#[test]
+fn a_marker_for_state_that_an_administrator_has_reset_changes_nothing() {
+    let mut pipeline = Pipeline::new(2);
+    pipeline.staged(&[(0, 9, &[1])]);
+    let key =
+        crate::share_coordinator::ShareKey { group: Str::from_static("g"), topic: pipeline.world.topic, partition: 0 };
+    pipeline.world.client.cluster.share.unload_one(&key, false);
+    pipeline.world.client.cluster.share.store.initialize(&key, 4);
+    assert_eq!(pipeline.end(true), ErrorCode::NONE);
+    assert_eq!(ranges(&pipeline.world.fetch("n", 0, &[(0, &[])])), [(0, 4, 9, 1)]);
+    assert_eq!(ack_code(&pipeline.world.ack("n", 1, 0, &[(4, 9, &[1])])), ErrorCode::NONE);
+}
