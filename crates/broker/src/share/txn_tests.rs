@@ -132,6 +132,7 @@ fn committed_acknowledgements_are_final_and_aborted_ones_undone() {
     assert_eq!(ranges(&pipeline.world.fetch("n", 1, &[])), [(0, 6, 9, 2)], "redelivered with the next count");
 }
 
+//= TXN-SHARE-14
 #[test]
 fn a_rejection_reaches_the_dead_letter_queue_only_by_a_commit() {
     let mut pipeline = Pipeline::new(2);
@@ -171,6 +172,7 @@ fn a_second_call_joins_the_same_transaction() {
     assert_eq!(pipeline.start_offset(), 10);
 }
 
+//= TXN-SHARE-13
 #[test]
 fn r76_a_call_that_fails_stages_nothing() {
     let mut pipeline = Pipeline::new(2);
@@ -335,6 +337,7 @@ fn enrolment_is_refused_with_the_error_that_says_why() {
     assert_ne!(pipeline.stage(&[(0, 3, &[1])]).error_code, ErrorCode::NONE, "nothing was enrolled");
 }
 
+//= TXN-SHARE-12
 #[test]
 fn an_abort_on_the_last_delivery_gives_the_record_another_one() {
     let mut pipeline = Pipeline::new(2);
@@ -374,6 +377,7 @@ fn pending_acknowledgements_survive_a_restart_of_all_that_coordinates_them() {
     }
 }
 
+//= TXN-SHARE-15
 #[test]
 fn a_marker_for_state_that_an_administrator_has_reset_changes_nothing() {
     let mut pipeline = Pipeline::new(2);

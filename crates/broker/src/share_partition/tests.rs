@@ -251,6 +251,7 @@ fn staging_is_all_or_nothing() {
     assert_eq!((refused.code, partition.pending_records()), (ErrorCode::INVALID_RECORD_STATE, 0));
 }
 
+//= TXN-SHARE-11
 #[test]
 fn staging_what_is_settled_already_is_refused() {
     // A member was paused past its lock; meanwhile another one processed the records, and the start offset moved.
