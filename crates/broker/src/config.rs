@@ -67,6 +67,12 @@ pub struct ClusterConfig {
     pub max_log_bytes: usize,
     /// Most partitions of all topics together; creations beyond it are refused.
     pub max_partitions: usize,
+    /// Most share groups; a heartbeat that would create one more is refused with `GROUP_MAX_SIZE_REACHED`.
+    pub max_groups: usize,
+    /// Most groups with settings of their own; settings of one more are refused with `POLICY_VIOLATION`.
+    pub max_group_configs: usize,
+    /// Share-partitions (of all groups together) from which on no member may join any more, `GROUP_MAX_SIZE_REACHED`.
+    pub max_share_partitions: usize,
     /// Partitions of each of the internal topics that place coordinators.
     pub internal_partitions: i32,
     /// Bounds and defaults of group settings.
@@ -107,6 +113,9 @@ impl Default for ClusterConfig {
             max_request_bytes: 100 << 20,
             max_log_bytes: 4 << 30,
             max_partitions: 100_000,
+            max_groups: 10_000,
+            max_group_configs: 10_000,
+            max_share_partitions: 1_000_000,
             internal_partitions: 50,
             groups: GroupBounds::default(),
             transaction_max_timeout_ms: 900_000,

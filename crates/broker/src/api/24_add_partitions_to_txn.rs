@@ -95,6 +95,7 @@ fn enrol(
         return Err(ErrorCode::INVALID_REQUEST);
     }
     cluster.check_coordinator(ctx.node, CoordinatorKind::Transaction, id)?;
+    cluster.check_marker_memory(members.len())?;
     cluster.transactions.enrol(ctx.now, id, (txn.producer_id, txn.producer_epoch), members, ctx.version >= 4)
 }
 

@@ -42,6 +42,7 @@ fn write(
 ) -> Result<(), ErrorCode> {
     let id = cluster.find_topic(&TopicRef::Name(topic))?.id;
     cluster.led_partition(ctx.node, id, index, -1)?;
+    cluster.check_marker_memory(1)?;
     let written = Marker {
         producer_id: marker.producer_id,
         epoch: marker.producer_epoch,

@@ -59,6 +59,7 @@ fn alter(
             let mut overrides = cluster.group_overrides(name).cloned().unwrap_or_default();
             apply(GROUP_DEFINITIONS, &mut overrides, resource)?;
             cluster.config.groups.check(&overrides)?;
+            cluster.check_group_config_room(name)?;
             if !validate_only {
                 cluster.set_group_overrides(name, overrides);
                 crate::share::on_group_config_changed(cluster, ctx.now, name);

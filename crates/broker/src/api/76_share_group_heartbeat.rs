@@ -21,6 +21,12 @@ pub(crate) fn handle(
         let error_code = ErrorCode::NOT_COORDINATOR;
         return Outcome::Reply(ShareGroupHeartbeatResponse { error_code, ..Default::default() });
     }
+    let room = if request.member_epoch == 0 { cluster.check_group_room(&request.group_id) } else { Ok(()) };
+    let fits = room.and_then(|()| cluster.check_subscription(request.subscribed_topic_names.as_deref()));
+    if let Err(refusal) = fits {
+        let (error_code, error_message) = (refusal.code, Some(Str::from(refusal.message)));
+        return Outcome::Reply(ShareGroupHeartbeatResponse { error_code, error_message, ..Default::default() });
+    }
     let config = cluster.share_config(&request.group_id);
     let client_id = ctx.client_id.clone().unwrap_or_default();
     let Cluster { share, topics, config: settings, .. } = cluster;

@@ -9,7 +9,7 @@ use crate::share::acks::{self, AllowedTypes};
 use crate::share::fetch::{AckResult, ShareFetch};
 use crate::share::sessions::{CLOSE, OPEN, SessionKey};
 use crate::share_partition::AckRange;
-use kafka_share_messages::share_fetch_request::AcknowledgementBatch;
+use kafka_share_messages::share_fetch_request::{AcknowledgementBatch, ForgottenTopic};
 use kafka_share_messages::{ErrorCode, ShareFetchRequest, ShareFetchResponse};
 use kafka_share_wire::{Str, Uuid};
 
@@ -78,6 +78,11 @@ fn begin(cluster: &mut Cluster, ctx: &RequestContext, request: &ShareFetchReques
         cluster.share.sessions.enter(&key, epoch)?
     };
     if epoch != CLOSE {
+        let most = cluster.config.max_partitions;
+        if session.partitions.len() + named().count() > most {
+            let why = format!("A share session may hold {most} partitions.");
+            return Err(Refusal::new(ErrorCode::INVALID_REQUEST, why));
+        }
         named().for_each(|tp| session.add(tp));
     }
     let acks = acknowledge(cluster, ctx, &key, request);
@@ -85,9 +90,11 @@ fn begin(cluster: &mut Cluster, ctx: &RequestContext, request: &ShareFetchReques
     if epoch == CLOSE {
         cluster.close_share_session(ctx.now, &key);
     } else if let Some(session) = cluster.share.sessions.get_mut(&key) {
-        for topic in &request.forgotten_topics_data {
-            topic.partitions.iter().for_each(|p| session.forget((topic.topic_id, *p)));
-        }
+        let forgotten = |topic: &ForgottenTopic| {
+            let id = topic.topic_id;
+            topic.partitions.iter().map(move |p| (id, *p)).collect::<Vec<_>>()
+        };
+        session.forget(request.forgotten_topics_data.iter().flat_map(forgotten));
         partitions.clone_from(&session.partitions);
     }
     if !partitions.is_empty() {

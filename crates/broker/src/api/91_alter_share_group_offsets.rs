@@ -20,6 +20,10 @@ pub(crate) fn handle(
     if let Err(error_code) = cluster.check_empty_group(ctx.node, &request.group_id) {
         return Outcome::Reply(AlterShareGroupOffsetsResponse { error_code, ..Default::default() });
     }
+    if let Err(refusal) = cluster.check_group_room(&request.group_id) {
+        let (error_code, error_message) = (refusal.code, Some(Str::from(refusal.message)));
+        return Outcome::Reply(AlterShareGroupOffsetsResponse { error_code, error_message, ..Default::default() });
+    }
     cluster.share.groups.create(&request.group_id);
     let responses = request.topics.iter().map(|topic| alter(cluster, &request.group_id, topic)).collect();
     Outcome::Reply(AlterShareGroupOffsetsResponse { responses, ..Default::default() })

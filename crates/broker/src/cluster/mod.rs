@@ -6,6 +6,7 @@ mod durable;
 mod faults;
 mod housekeeping;
 mod leaders;
+mod limits;
 mod nodes;
 mod partitions;
 mod placement;

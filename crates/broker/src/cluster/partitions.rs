@@ -1,4 +1,4 @@
-//! Access to a partition as its leader, with Kafka's errors; room for records.
+//! Access to a partition as its leader, with Kafka's errors.
 
 use super::{Cluster, Partition, Topic};
 use kafka_share_messages::ErrorCode;
@@ -47,11 +47,5 @@ impl Cluster {
     pub(crate) fn leader_of(&self, topic: Uuid, index: i32) -> (i32, i32) {
         let partition = self.topics.by_id(topic).and_then(|t| t.partition(index));
         partition.map_or((-1, -1), |p| (p.leader, p.leader_epoch))
-    }
-
-    /// Refuses records beyond the memory that the cluster was given.
-    pub(crate) fn check_memory(&self, more: usize) -> Result<(), ErrorCode> {
-        let fits = self.log_bytes.saturating_add(more) <= self.config.max_log_bytes;
-        if fits { Ok(()) } else { Err(ErrorCode::KAFKA_STORAGE_ERROR) }
     }
 }

@@ -218,15 +218,4 @@ impl Cluster {
         let replicas = usize::try_from(self.config.default_replication).unwrap_or(1).max(1);
         Ok(self.insert_topic(name, count, replicas))
     }
-
-    /// Refuses more partitions than the cluster was given room for.
-    pub(crate) fn check_room(&self, more: usize) -> Result<(), Refusal> {
-        let (have, most) = (self.topics.partitions(), self.config.max_partitions);
-        if have.saturating_add(more) > most {
-            let why =
-                format!("{more} partitions more would exceed the {most} that this broker may hold ({have} in use)");
-            return Err(Refusal::new(ErrorCode::INVALID_PARTITIONS, why));
-        }
-        Ok(())
-    }
 }

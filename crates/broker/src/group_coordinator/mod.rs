@@ -117,7 +117,7 @@ impl GroupCoordinator {
         self.groups.get(group)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Str, &ShareGroup)> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&Str, &ShareGroup)> {
         self.groups.iter()
     }
 

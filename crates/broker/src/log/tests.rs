@@ -235,3 +235,56 @@ fn epochs_are_found_by_offset() {
     assert_eq!(log.end_of_epoch(4), (3, 5));
     assert_eq!(log.end_of_epoch(6), (6, 5));
 }
+
+fn settings(all: &[(&'static str, &str)]) -> TopicConfig {
+    TopicConfig::new(&all.iter().map(|(name, value)| (*name, (*value).to_owned())).collect())
+}
+
+#[test]
+fn retention_by_size_drops_whole_batches_from_the_start() {
+    let mut log = PartitionLog::default();
+    for _ in 0..4 {
+        append(&mut log, &batch(BatchOptions::default(), 3)).unwrap();
+    }
+    let one = log.bytes() as i64 / 4;
+    log.retain(NOW, -1, -1);
+    assert_eq!((log.start_offset(), log.bytes() as i64), (0, 4 * one), "-1 sets no limit");
+    log.retain(NOW, -1, 2 * one + 1);
+    assert_eq!((log.start_offset(), log.bytes() as i64), (3, 3 * one), "not below the limit");
+    log.retain(NOW, -1, 2 * one);
+    assert_eq!((log.start_offset(), log.bytes() as i64), (6, 2 * one));
+    log.retain(NOW + 2, 1, -1);
+    assert_eq!(log.start_offset(), 6, "age counts from a batch's latest record");
+    log.retain(NOW + 4, 1, -1);
+    assert_eq!((log.start_offset(), log.high_watermark(), log.bytes()), (12, 12, 0));
+}
+
+#[test]
+fn timestamps_far_from_now_are_refused_unless_the_log_sets_them() {
+    let data = batch(BatchOptions::default(), 2);
+    let at = |now_ms: i64, config: &TopicConfig| {
+        let request = AppendRequest {
+            records: &data,
+            config,
+            leader_epoch: 0,
+            now_ms,
+            in_transaction: false,
+            epoch_per_transaction: false,
+        };
+        PartitionLog::default()
+            .append(&request)
+            .map(|appended| appended.log_append_time)
+            .map_err(|refusal| refusal.code)
+    };
+    let invalid = Err(ErrorCode::INVALID_TIMESTAMP);
+    let newest = NOW + 1;
+    let defaults = settings(&[]);
+    assert_eq!(at(newest - 3_600_000, &defaults), Ok(-1), "an hour ahead is allowed");
+    assert_eq!(at(newest - 3_600_001, &defaults), invalid);
+    assert_eq!(at(newest + 100 * 365 * 86_400_000, &defaults), Ok(-1), "the past is not limited");
+    let before = settings(&[("message.timestamp.before.max.ms", "1000"), ("message.timestamp.after.max.ms", "10")]);
+    assert_eq!((at(newest + 1000, &before), at(newest + 1001, &before)), (Ok(-1), invalid));
+    assert_eq!((at(newest - 10, &before), at(newest - 11, &before)), (Ok(-1), invalid));
+    let log_time = settings(&[("message.timestamp.type", "LogAppendTime"), ("message.timestamp.before.max.ms", "0")]);
+    assert_eq!(at(newest + 5000, &log_time), Ok(newest + 5000));
+}

@@ -4,7 +4,7 @@ use crate::ConnId;
 use crate::cluster::Refusal;
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Epoch that opens a session.
 pub(crate) const OPEN: i32 = 0;
@@ -27,17 +27,25 @@ pub(crate) struct Session {
     pub(crate) epoch: i32,
     /// In the order they were added.
     pub(crate) partitions: Vec<(Uuid, i32)>,
+    /// The same.
+    known: HashSet<(Uuid, i32)>,
 }
 
 impl Session {
     pub(crate) fn add(&mut self, partition: (Uuid, i32)) {
-        if !self.partitions.contains(&partition) {
+        if self.known.insert(partition) {
             self.partitions.push(partition);
         }
     }
 
-    pub(crate) fn forget(&mut self, partition: (Uuid, i32)) {
-        self.partitions.retain(|other| *other != partition);
+    pub(crate) fn forget(&mut self, partitions: impl Iterator<Item = (Uuid, i32)>) {
+        let before = self.known.len();
+        partitions.for_each(|partition| {
+            self.known.remove(&partition);
+        });
+        if self.known.len() < before {
+            self.partitions.retain(|partition| self.known.contains(partition));
+        }
     }
 
     fn advance(&mut self) {
@@ -73,7 +81,12 @@ impl Sessions {
         *open += 1;
         let key = SessionKey { node: key.node, group: key.group.detached(), member: key.member.detached() };
         self.by_conn.entry(conn).or_default().push(key.clone());
-        Ok(self.sessions.entry(key).or_insert(Session { conn, epoch: 1, partitions: Vec::new() }))
+        Ok(self.sessions.entry(key).or_insert(Session {
+            conn,
+            epoch: 1,
+            partitions: Vec::new(),
+            known: HashSet::new(),
+        }))
     }
 
     /// The session that a request with `epoch` belongs to, moved on to the next epoch unless it is the last.

@@ -51,6 +51,11 @@ impl ShareCoordinator {
         self.stored.insert(key, state);
     }
 
+    /// Share-partitions with state.
+    pub(crate) fn len(&self) -> usize {
+        self.stored.len()
+    }
+
     pub(crate) fn read(&self, key: &ShareKey) -> Option<&StoredShareState> {
         self.stored.get(key)
     }
