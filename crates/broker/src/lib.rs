@@ -1,6 +1,7 @@
 //! Embedded Kafka broker for tests and demos, with share groups and transactional acknowledgements.
 //!
-//! One process, any number of nodes, everything in memory. It is for development and tests: production is Apache
+//! One process, any number of nodes, everything in memory and, if asked for, in a directory that outlives it
+//! ([`BrokerBuilder::data_dir`]). It is for development and tests: production is Apache
 //! Kafka. What a released Kafka 4.4 refuses, this broker refuses with the same error code; beyond it goes the draft of
 //! KIP-1289 (transactional share acknowledgements), which a switch of the builder turns off.
 //!
