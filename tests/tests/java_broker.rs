@@ -49,12 +49,15 @@ fn java_readers_follow_fetch_sessions_and_survive_their_loss() {
     let lost = [ErrorCode::FETCH_SESSION_ID_NOT_FOUND, ErrorCode::INVALID_FETCH_SESSION_EPOCH];
     let faults =
         lost.map(|code| broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::FETCH).skip(4).times(2)));
+    // Slow enough to be seen.
+    let slow = FaultAction::Delay(std::time::Duration::from_millis(50));
+    broker.fault(Fault::new(slow).key(ApiKey::FETCH).times(u32::MAX));
     let (followed, done) = std::thread::scope(|scope| {
         let servers = broker.bootstrap_servers();
         let run = scope.spawn(move || program.run(PROGRAM, [servers]));
         let mut followed = false;
         while !run.is_finished() {
-            followed |= broker.dump().fetch_sessions.iter().any(|session| session.epoch > 2);
+            followed |= broker.dump().fetch_sessions.iter().any(|session| session.epoch >= 2);
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         (followed, run.join())

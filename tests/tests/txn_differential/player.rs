@@ -7,10 +7,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kafka_share_messages::add_partitions_to_txn_request::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceData};
+use kafka_share_messages::write_txn_markers_request::{WritableTxnMarker, WritableTxnMarkerTopic};
 use kafka_share_messages::{
     AddPartitionsToTxnRequest, ApiKey, CreateTopicsRequest, DescribeTransactionsRequest, EndTxnRequest, ErrorCode,
-    FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest, ProduceRequest, Request, create_topics_request,
-    metadata_request,
+    FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest, ProduceRequest, Request, WriteTxnMarkersRequest,
+    create_topics_request, metadata_request,
 };
 use kafka_share_tests::raw::Raw;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions};
@@ -35,6 +36,25 @@ pub(crate) struct Init {
 impl Default for Init {
     fn default() -> Self {
         Init { current: (-1, -1), timeout_ms: 60_000, two_phase: false, keep: false, version: 5 }
+    }
+}
+
+/// A WriteTxnMarkers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Marker {
+    /// The script's own by default.
+    pub(crate) topic: Option<&'static str>,
+    pub(crate) partition: i32,
+    pub(crate) commit: bool,
+    pub(crate) coordinator_epoch: i32,
+    /// `transaction.version`, from v2 on.
+    pub(crate) level: i8,
+    pub(crate) version: i16,
+}
+
+impl Default for Marker {
+    fn default() -> Self {
+        Marker { topic: None, partition: 0, commit: true, coordinator_epoch: 0, level: 0, version: 1 }
     }
 }
 
@@ -361,5 +381,33 @@ impl Player {
             self.settle(name);
         }
         (answer.producer_id, answer.producer_epoch)
+    }
+
+    /// WriteTxnMarkers of one partition.
+    pub(crate) fn write_marker(&mut self, producer: Identity, how: &Marker) {
+        let topic = WritableTxnMarkerTopic {
+            name: Str::from(how.topic.unwrap_or(&self.topic)),
+            partition_indexes: vec![how.partition],
+            ..Default::default()
+        };
+        let marker = WritableTxnMarker {
+            producer_id: producer.0,
+            producer_epoch: producer.1,
+            transaction_result: how.commit,
+            topics: vec![topic],
+            coordinator_epoch: how.coordinator_epoch,
+            transaction_version: if how.version < 2 { 0 } else { how.level },
+            ..Default::default()
+        };
+        let request = WriteTxnMarkersRequest { markers: vec![marker], ..Default::default() };
+        let answer = self.call(&request, how.version);
+        let codes: Vec<_> = answer
+            .markers
+            .iter()
+            .flat_map(|marker| &marker.topics)
+            .flat_map(|topic| topic.partitions.iter().map(|p| (p.partition_index, p.error_code)))
+            .collect();
+        let producer = (self.name_of(producer.0), producer.1);
+        self.say(format!("marker {producer:?} {how:?} -> {codes:?}"));
     }
 }

@@ -6,7 +6,7 @@ use kafka_share_messages::InitProducerIdRequest;
 
 use crate::Script;
 use crate::look::{Fetched, Listed};
-use crate::player::{Init, Player};
+use crate::player::{Init, Marker, Player};
 
 /// Themes, by name.
 pub(crate) const ALL: &[(&str, Script)] = &[
@@ -22,6 +22,7 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("lists", lists),
     ("interleaved", interleaved),
     ("other_versions", other_versions),
+    ("markers", markers),
     ("r181 epoch end", r181_epoch_end),
     ("seed 1", |address, level| crate::random::script(address, level, 1)),
     ("seed 2", |address, level| crate::random::script(address, level, 2)),
@@ -390,6 +391,38 @@ fn r181_epoch_end(address: SocketAddr, level: i16) -> Vec<String> {
     p.end("a", next, true);
     p.end("a", next, true);
     look(&mut p, "a");
+    p.lines
+}
+
+/// Markers as a coordinator sends them, in order and not.
+fn markers(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "markers", level);
+    let stranger = p.init(None, Init::default());
+    for version in [1, 2] {
+        let marker = Marker { version, ..Marker::default() };
+        p.write_marker(stranger, &Marker { topic: Some("no-such-topic"), ..marker });
+        p.write_marker(stranger, &Marker { partition: 99, ..marker });
+        p.write_marker((-1, 0), &marker);
+        p.write_marker((stranger.0, stranger.1 + 3), &marker);
+        p.write_marker((stranger.0, stranger.1 + 3), &Marker { commit: false, ..marker });
+        p.write_marker((stranger.0, stranger.1), &marker);
+        let name = format!("a{version}");
+        let a = p.fresh(&name);
+        begin(&mut p, &name, a, &[0]);
+        p.produce(Some(&name), a, 0, 0, 1);
+        p.offsets(0);
+        p.write_marker((a.0, a.1 - 1), &marker);
+        p.write_marker(a, &Marker { level: 2, ..marker });
+        p.offsets(0);
+        p.write_marker(a, &Marker { coordinator_epoch: 7, ..marker });
+        p.offsets(0);
+        p.write_marker(a, &Marker { coordinator_epoch: 6, ..marker });
+        p.write_marker(a, &Marker { coordinator_epoch: 7, commit: false, ..marker });
+        p.write_marker((a.0, a.1 + 1), &Marker { coordinator_epoch: 8, level: 2, ..marker });
+        p.write_marker((a.0, a.1 + 1), &Marker { coordinator_epoch: 8, level: 2, ..marker });
+        p.producers(&[0]);
+        p.fetch(&Fetched { parts: &[(0, 0)], ..Fetched::default() });
+    }
     p.lines
 }
 

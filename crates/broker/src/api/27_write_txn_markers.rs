@@ -42,6 +42,10 @@ fn write(
 ) -> Result<(), ErrorCode> {
     let id = cluster.find_topic(&TopicRef::Name(topic))?.id;
     cluster.led_partition(ctx.node, id, index, -1)?;
+    if marker.producer_id < 0 || marker.producer_epoch < 0 {
+        // As Kafka, which fails to build the record.
+        return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+    }
     cluster.check_marker_memory(1)?;
     let written = Marker {
         producer_id: marker.producer_id,

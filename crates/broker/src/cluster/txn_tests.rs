@@ -189,3 +189,19 @@ fn r181_commit_at_the_last_epoch_and_a_repeated_marker() {
     assert_eq!(repeated.markers[0].topics[0].partitions[0].error_code, ErrorCode::NONE);
     assert_eq!(write(&mut client, topic, (ended.producer_id, 0), 0), ErrorCode::NONE);
 }
+
+#[test]
+fn transactional_ids_are_limited() {
+    let mut client = Client::with(1, |config| config.max_transactional_ids = 2);
+    let init = |client: &mut Client, id: &'static str| {
+        let request = InitProducerIdRequest {
+            transactional_id: Some(Str::from_static(id)),
+            transaction_timeout_ms: 1000,
+            ..Default::default()
+        };
+        client.call_on(client.conn, &request, 5).error_code
+    };
+    assert_eq!(["a", "b", "c", "a"].map(|id| init(&mut client, id).0), [0, 0, ErrorCode::POLICY_VIOLATION.0, 0]);
+    let request = InitProducerIdRequest { transactional_id: None, ..Default::default() };
+    assert_eq!(client.call_on(client.conn, &request, 5).error_code, ErrorCode::NONE, "no id, nothing kept");
+}
