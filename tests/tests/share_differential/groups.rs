@@ -107,7 +107,8 @@ pub(crate) fn groups(address: SocketAddr) -> Vec<String> {
     delete(&mut p, &[&own]);
     list(&mut p, &[], &[]);
     delete_offsets(&mut p, &[&topic]);
-    p.heartbeat(A, 1, None);
+    let epoch = p.epoch();
+    p.heartbeat(A, epoch, None);
     p.lines
 }
 

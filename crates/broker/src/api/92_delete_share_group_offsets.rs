@@ -20,7 +20,8 @@ pub(crate) fn handle(
     }
     let mut one = |name: Str| {
         let topic = cluster.topics.get(&name).map(|topic| topic.id);
-        let error_code = match topic {
+        let has_state = |topic: &Uuid| cluster.share.store.of_group(&request.group_id).any(|key| key.topic == *topic);
+        let error_code = match topic.filter(has_state) {
             Some(topic) => {
                 cluster.share.delete_state(&request.group_id, Some(topic));
                 cluster.share.groups.forget_topic(&request.group_id, topic);
