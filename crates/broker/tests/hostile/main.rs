@@ -16,6 +16,16 @@ proptest! {
 }
 
 #[test]
+fn the_valid_requests_are_of_every_kind() {
+    let keys: std::collections::BTreeSet<u8> = seeds::seeds().iter().map(|frame| frame[1]).collect();
+    let served = [
+        0, 1, 2, 3, 10, 16, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 42, 44, 60, 61, 65, 66, 74, 75, 76, 77, 78, 79, 90,
+        91, 92, 95, 96,
+    ];
+    assert_eq!(keys.into_iter().collect::<Vec<_>>(), served);
+}
+
+#[test]
 fn every_valid_request_alone() {
     let seeds = seeds::seeds();
     for at in 0..seeds.len() {

@@ -1,5 +1,5 @@
 //! Valid requests of every kind that the broker serves, about one topic, one group and one transactional id; the topic's id
-//! is left open. The other half are defaults of every API and version.
+//! is left open.
 
 use bytes::Bytes;
 use kafka_share_messages::*;
@@ -198,6 +198,7 @@ fn share_groups(all: &mut Vec<Bytes>) {
         }
     }
     staged_acks(all);
+    other_acks(all);
     add(all, &ShareGroupDescribeRequest { group_ids: vec![text("g")], ..Default::default() });
     let groups = vec![describe_share_group_offsets_request::DescribeShareGroupOffsetsRequestGroup {
         group_id: text("g"),
@@ -205,6 +206,45 @@ fn share_groups(all: &mut Vec<Bytes>) {
         ..Default::default()
     }];
     add(all, &DescribeShareGroupOffsetsRequest { groups, ..Default::default() });
+}
+
+fn other_acks(all: &mut Vec<Bytes>) {
+    for (share_session_epoch, acknowledge_type) in [(1, 1), (2, 2), (1, 3), (1, 4), (-1, 1), (0, 1)] {
+        let batch = share_acknowledge_request::AcknowledgementBatch {
+            last_offset: 1,
+            acknowledge_types: vec![acknowledge_type],
+            ..Default::default()
+        };
+        let partition = share_acknowledge_request::AcknowledgePartition {
+            acknowledgement_batches: vec![batch],
+            ..Default::default()
+        };
+        let topic = share_acknowledge_request::AcknowledgeTopic {
+            topic_id: TOPIC,
+            partitions: vec![partition],
+            ..Default::default()
+        };
+        let request = ShareAcknowledgeRequest {
+            group_id: Some(text("g")),
+            member_id: Some(text("m")),
+            share_session_epoch,
+            is_renew_ack: acknowledge_type == 4,
+            topics: vec![topic],
+            ..Default::default()
+        };
+        add(all, &request);
+    }
+    let topics = vec![alter_share_group_offsets_request::AlterShareGroupOffsetsRequestTopic {
+        topic_name: text("t"),
+        partitions: vec![Default::default()],
+        ..Default::default()
+    }];
+    add(all, &AlterShareGroupOffsetsRequest { group_id: text("g"), topics, ..Default::default() });
+    let topics = vec![delete_share_group_offsets_request::DeleteShareGroupOffsetsRequestTopic {
+        topic_name: text("t"),
+        ..Default::default()
+    }];
+    add(all, &DeleteShareGroupOffsetsRequest { group_id: text("g"), topics, ..Default::default() });
 }
 
 fn staged_acks(all: &mut Vec<Bytes>) {
@@ -260,9 +300,13 @@ fn administration(all: &mut Vec<Bytes>) {
         add(all, &DeleteTopicsRequest { topics: vec![topic], topic_names, ..Default::default() });
     }
     add(all, &MetadataRequest { topics: None, ..Default::default() });
+    let topics = vec![describe_topic_partitions_request::TopicRequest { name: text("t"), ..Default::default() }];
+    add(all, &DescribeTopicPartitionsRequest { topics, response_partition_limit: 10, ..Default::default() });
     for key_type in 0..3 {
         let coordinator_keys = vec![text("x")];
-        add(all, &FindCoordinatorRequest { key: text("x"), key_type, coordinator_keys, ..Default::default() });
+        // By one key in old versions, by several in new ones.
+        add(all, &FindCoordinatorRequest { key_type, coordinator_keys, ..Default::default() });
+        add(all, &FindCoordinatorRequest { key: text("x"), key_type, ..Default::default() });
     }
     add(all, &DescribeClusterRequest::default());
     add(all, &ListGroupsRequest::default());
