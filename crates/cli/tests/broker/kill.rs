@@ -3,7 +3,8 @@
 //!
 //! One worker writes numbers with an idempotent producer and repeats a batch until it is acknowledged; the other moves
 //! them from topic `in` to topic `out` through a share group, acknowledgements and output in one transaction. The broker
-//! is killed after random numbers of acknowledged steps. In the end `in` must hold each number once (sequence numbers
+//! is killed after random numbers of acknowledged steps. A third worker reads `in` in another group, with ordinary
+//! acknowledgements: what was answered may not be delivered again. In the end `in` must hold each number once (sequence numbers
 //! survive), and so must `out` (transactions, staged acknowledgements and share state survive).
 
 use crate::process::{Broker, LIMIT};
@@ -66,7 +67,8 @@ fn run(seed: u64) {
     let mut broker = start(directory.path());
     let mut raw = Raw::connect(broker.address).unwrap();
     let (cluster, topics) = wire::topics(&mut raw);
-    wire::read_from_the_start(&mut raw);
+    wire::read_from_the_start(&mut raw, "g");
+    wire::read_from_the_start(&mut raw, "h");
     let shared = Shared {
         address: Mutex::new(broker.address),
         input: topics["in"],
@@ -79,8 +81,9 @@ fn run(seed: u64) {
     let (progress, steps) = mpsc::channel();
     let mut state = seed;
     std::thread::scope(|scope| {
-        let (shared, other) = (&shared, progress.clone());
+        let (shared, other, third) = (&shared, progress.clone(), progress.clone());
         scope.spawn(move || workers::write(shared, &other));
+        scope.spawn(move || workers::acknowledge(shared, &third));
         scope.spawn(move || workers::shift(shared, &progress));
         for _ in 0..KILLS {
             for _ in 0..5 + random(&mut state) % 60 {
@@ -116,7 +119,7 @@ fn run(seed: u64) {
     broker.kill();
     let broker = start(directory.path());
     let mut raw = Raw::connect(broker.address).unwrap();
-    assert_eq!(wire::lag(&mut raw), 0, "seed {seed}");
+    assert_eq!((wire::lag(&mut raw, "g"), wire::lag(&mut raw, "h")), (0, 0), "seed {seed}");
 }
 
 #[test]

@@ -36,8 +36,8 @@ pub(crate) fn brokers(raw: &mut Raw) -> Vec<(String, u16)> {
     response.brokers.iter().map(|node| (node.host.to_string(), node.port as u16)).collect()
 }
 
-/// Sets the group's reset to earliest; it is set once and has to survive.
-pub(crate) fn read_from_the_start(raw: &mut Raw) {
+/// Sets a group's reset to earliest; it is set once and has to survive.
+pub(crate) fn read_from_the_start(raw: &mut Raw, group: &'static str) {
     let config = AlterableConfig {
         name: Str::from_static("share.auto.offset.reset"),
         value: Some(Str::from_static("earliest")),
@@ -45,7 +45,7 @@ pub(crate) fn read_from_the_start(raw: &mut Raw) {
     };
     let resource = AlterConfigsResource {
         resource_type: 32,
-        resource_name: Str::from_static("g"),
+        resource_name: Str::from_static(group),
         configs: vec![config],
         ..Default::default()
     };
@@ -175,10 +175,10 @@ pub(crate) fn read_committed(raw: &mut Raw, topic: Topic, index: i32) -> Vec<i64
     }
 }
 
-/// Records that the group has not done with.
-pub(crate) fn lag(raw: &mut Raw) -> i64 {
+/// Records that a group has not done with.
+pub(crate) fn lag(raw: &mut Raw, group: &'static str) -> i64 {
     let group =
-        DescribeShareGroupOffsetsRequestGroup { group_id: Str::from_static("g"), topics: None, ..Default::default() };
+        DescribeShareGroupOffsetsRequestGroup { group_id: Str::from_static(group), topics: None, ..Default::default() };
     let response = raw.latest(&DescribeShareGroupOffsetsRequest { groups: vec![group], ..Default::default() }).unwrap();
     let group = &response.groups[0];
     assert!(group.error_code.is_ok(), "{}", group.error_code);

@@ -2,7 +2,7 @@
 
 use crate::kill::{PARTITIONS, Shared};
 use crate::wire::{init, numbers, produce};
-use kafka_share_messages::share_fetch_request::{FetchPartition, FetchTopic};
+use kafka_share_messages::share_fetch_request::{self, FetchPartition, FetchTopic};
 use kafka_share_messages::txn_share_acknowledge_request::{
     AcknowledgePartition, AcknowledgeTopic, AcknowledgementBatch,
 };
@@ -12,6 +12,7 @@ use kafka_share_messages::{
 use kafka_share_tests::raw::Raw;
 use kafka_share_wire::Str;
 use kafka_share_wire::records::BatchOptions;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -70,6 +71,87 @@ pub(crate) fn shift(shared: &Shared, progress: &Sender<()>) {
                 Err(_) => break,
             }
         }
+    }
+}
+
+/// Reads in a group of its own, each fetch with the acknowledgements of what the one before gave. A record whose
+/// acknowledgement was answered must not come again; in the end all are acknowledged.
+pub(crate) fn acknowledge(shared: &Shared, progress: &Sender<()>) {
+    let group = Str::from_static("h");
+    let (mut acknowledged, mut unanswered) = (BTreeSet::new(), BTreeSet::new());
+    let offsets = |(index, first, last)| (first..=last).map(move |offset: i64| (index, offset));
+    'connections: loop {
+        let mut raw = shared.connect();
+        let beat = ShareGroupHeartbeatRequest {
+            group_id: group.clone(),
+            member_id: MEMBER,
+            subscribed_topic_names: Some(vec![Str::from_static("in")]),
+            ..Default::default()
+        };
+        match raw.latest(&beat) {
+            Ok(response) => assert!(response.error_code.is_ok(), "heartbeat: {}", response.error_code),
+            Err(_) => continue,
+        }
+        let mut delivered: Vec<(i32, i64, i64)> = Vec::new();
+        for epoch in 0.. {
+            let finished = shared.finished.load(Ordering::SeqCst);
+            let Ok(response) = raw.latest(&fetch_and_acknowledge(shared, &group, epoch, &delivered)) else {
+                unanswered.extend(delivered.into_iter().flat_map(offsets));
+                continue 'connections;
+            };
+            assert!(response.error_code.is_ok(), "share fetch: {}", response.error_code);
+            for range in delivered.drain(..) {
+                acknowledged.extend(offsets(range));
+                let _ = progress.send(());
+            }
+            for data in response.responses.iter().flat_map(|topic| &topic.partitions) {
+                assert!(data.error_code.is_ok() && data.acknowledge_error_code.is_ok());
+                for range in &data.acquired_records {
+                    let index = data.partition_index;
+                    let again = acknowledged.range((index, range.first_offset)..=(index, range.last_offset)).next();
+                    assert_eq!(again, None, "delivered again after its acknowledgement was answered");
+                    delivered.push((index, range.first_offset, range.last_offset));
+                }
+            }
+            if finished && delivered.is_empty() {
+                let all = acknowledged.union(&unanswered).count();
+                assert_eq!(all as i64, shared.written.load(Ordering::SeqCst), "some were never delivered");
+                return;
+            }
+        }
+    }
+}
+
+fn fetch_and_acknowledge(shared: &Shared, group: &Str, epoch: i32, acks: &[(i32, i64, i64)]) -> ShareFetchRequest {
+    let of = |index: i32| FetchPartition {
+        partition_index: index,
+        acknowledgement_batches: acks
+            .iter()
+            .filter(|(partition, ..)| *partition == index)
+            .map(|(_, first, last)| share_fetch_request::AcknowledgementBatch {
+                first_offset: *first,
+                last_offset: *last,
+                acknowledge_types: vec![1],
+                ..Default::default()
+            })
+            .collect(),
+        ..Default::default()
+    };
+    ShareFetchRequest {
+        group_id: Some(group.clone()),
+        member_id: Some(MEMBER),
+        share_session_epoch: epoch,
+        max_wait_ms: 20,
+        min_bytes: 1,
+        max_bytes: 1 << 20,
+        max_records: 12,
+        batch_size: 12,
+        topics: vec![FetchTopic {
+            topic_id: shared.input,
+            partitions: (0..PARTITIONS).map(of).collect(),
+            ..Default::default()
+        }],
+        ..Default::default()
     }
 }
 
