@@ -2,20 +2,26 @@
 
 use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, Fault, FaultAction};
 use kafka_share_messages::{ApiKey, ErrorCode};
-use kafka_share_tests::java::{JavaProject, available};
-use kafka_share_tests::kafka::RealKafka;
+use kafka_share_tests::java::{JavaProject, available, succeed};
+use kafka_share_tests::kafka::{self, RealKafka};
 use tokio::runtime::Runtime;
 
 const PROGRAM: &str = "clients.Transactions";
 
-fn on_embedded(test: &str, builder: BrokerBuilder) {
+/// Runs the program on the clients of a release.
+fn run(clients: &str, bootstrap: &str) {
+    let jars = kafka::jars(clients).unwrap_or_else(|e| panic!("the jars of Kafka {clients}: {e}"));
+    let printed = succeed(JavaProject::build("clients").command_with(&jars, PROGRAM).arg(bootstrap));
+    assert!(printed.ends_with("ok\n"), "{printed}");
+}
+
+fn on_embedded(test: &str, clients: &str, builder: BrokerBuilder) {
     if !available(test) {
         return;
     }
-    let program = JavaProject::build("clients");
     let runtime = Runtime::new().expect("runtime");
     let broker = runtime.block_on(builder.start()).expect("broker");
-    program.run(PROGRAM, [broker.bootstrap_servers()]);
+    run(clients, &broker.bootstrap_servers());
     // The programs are gone, and so are their connections, once the broker has seen the closed sockets.
     runtime.block_on(async {
         while broker.connection_count() > 0 {
@@ -27,13 +33,18 @@ fn on_embedded(test: &str, builder: BrokerBuilder) {
 
 #[test]
 fn java_transactions_on_three_nodes() {
-    on_embedded("java_transactions_on_three_nodes", EmbeddedBroker::builder().nodes(3));
+    on_embedded("java_transactions_on_three_nodes", "4.4.0", EmbeddedBroker::builder().nodes(3));
 }
 
 #[test]
 fn java_transactions_under_transaction_version_1() {
     let builder = EmbeddedBroker::builder().transaction_version(1).transactional_acks(false);
-    on_embedded("java_transactions_under_transaction_version_1", builder);
+    on_embedded("java_transactions_under_transaction_version_1", "4.4.0", builder);
+}
+
+#[test]
+fn java_4_1_transactions_on_the_embedded_broker() {
+    on_embedded("java_4_1_transactions_on_the_embedded_broker", "4.1.1", EmbeddedBroker::builder());
 }
 
 /// Java's consumers follow partitions by incremental fetch sessions, and open new ones when those are lost.
@@ -69,12 +80,12 @@ fn java_readers_follow_fetch_sessions_and_survive_their_loss() {
 #[test]
 fn java_transactions_on_a_real_kafka() {
     let Some(kafka) = RealKafka::start("java_transactions_on_a_real_kafka", "4.4.0") else { return };
-    JavaProject::build("clients").run(PROGRAM, [kafka.bootstrap()]);
+    run("4.4.0", &kafka.bootstrap());
 }
 
 #[test]
 fn java_transactions_on_a_real_kafka_under_transaction_version_1() {
     let test = "java_transactions_on_a_real_kafka_under_transaction_version_1";
     let Some(kafka) = RealKafka::start_with_features(test, "4.4.0", &["transaction.version=1"], &[]) else { return };
-    JavaProject::build("clients").run(PROGRAM, [kafka.bootstrap()]);
+    run("4.4.0", &kafka.bootstrap());
 }

@@ -10,6 +10,9 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -57,6 +60,7 @@ public final class Transactions {
         stage("compressed", run::compressed);
         stage("configs", run::configs);
         stage("transactions", run::transactions);
+        stage("concurrent", run::concurrent);
         stage("fencing", run::fencing);
         stage("timedOut", run::timedOut);
         stage("offsetsAndDeletion", run::offsetsAndDeletion);
@@ -83,7 +87,7 @@ public final class Transactions {
 
     private void idempotent() throws Exception {
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(base())) {
-            List<java.util.concurrent.Future<RecordMetadata>> sent = new ArrayList<>();
+            List<Future<RecordMetadata>> sent = new ArrayList<>();
             for (int i = 0; i < 5_000; i++) {
                 sent.add(producer.send(new ProducerRecord<>(topic, 0, "k" + i, "v" + i)));
             }
@@ -165,6 +169,48 @@ public final class Transactions {
         check(!admin.describeProducers(List.of(new TopicPartition(topic, 1))).all().get().isEmpty(), "producers");
     }
 
+    /** Producers whose transactions interleave in one partition: a reader sees whole transactions, each once, or nothing. */
+    private void concurrent() throws Exception {
+        String shared = topic + "-shared";
+        admin.createTopics(List.of(new NewTopic(shared, 1, (short) 1))).all().get();
+        int producers = 4;
+        int rounds = 15;
+        ExecutorService threads = Executors.newFixedThreadPool(producers);
+        List<Future<?>> running = new ArrayList<>();
+        for (int p = 0; p < producers; p++) {
+            int number = p;
+            running.add(threads.submit(() -> {
+                try (KafkaProducer<String, String> producer = transactional("concurrent-" + number + "-" + topic, 60_000)) {
+                    producer.initTransactions();
+                    for (int round = 0; round < rounds; round++) {
+                        producer.beginTransaction();
+                        boolean commit = (round + number) % 3 != 0;
+                        for (int i = 0; i < 5; i++) {
+                            producer.send(new ProducerRecord<>(shared, 0, null, number + "-" + round + (commit ? "" : "-not")));
+                        }
+                        producer.flush();
+                        if (commit) {
+                            producer.commitTransaction();
+                        } else {
+                            producer.abortTransaction();
+                        }
+                    }
+                }
+            }));
+        }
+        for (Future<?> one : running) {
+            one.get();
+        }
+        threads.shutdown();
+        TopicPartition partition = new TopicPartition(shared, 0);
+        check(end(partition, true) == end(partition, false), "stable offset after concurrent transactions");
+        Map<String, Integer> seen = new HashMap<>();
+        read(partition, true).forEach(record -> seen.merge(record.value(), 1, Integer::sum));
+        check(seen.size() == producers * rounds * 2 / 3, seen.size() + " transactions: " + seen);
+        check(seen.values().stream().allMatch(count -> count == 5), "torn or doubled: " + seen);
+        check(seen.keySet().stream().noneMatch(value -> value.endsWith("-not")), "aborted records: " + seen);
+    }
+
     private void fencing() {
         String id = "fence-" + topic;
         try (KafkaProducer<String, String> old = transactional(id, 60_000);
@@ -222,7 +268,10 @@ public final class Transactions {
     }
 
     private List<ConsumerRecord<String, String>> read(int partition, boolean committed) {
-        TopicPartition tp = new TopicPartition(topic, partition);
+        return read(new TopicPartition(topic, partition), committed);
+    }
+
+    private List<ConsumerRecord<String, String>> read(TopicPartition tp, boolean committed) {
         Properties config = base();
         config.put("isolation.level", committed ? "read_committed" : "read_uncommitted");
         List<ConsumerRecord<String, String>> all = new ArrayList<>();
@@ -240,9 +289,12 @@ public final class Transactions {
     }
 
     private long end(int partition, boolean committed) {
+        return end(new TopicPartition(topic, partition), committed);
+    }
+
+    private long end(TopicPartition tp, boolean committed) {
         Properties config = base();
         config.put("isolation.level", committed ? "read_committed" : "read_uncommitted");
-        TopicPartition tp = new TopicPartition(topic, partition);
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(config)) {
             return consumer.endOffsets(List.of(tp)).get(tp);
         }
