@@ -3,6 +3,7 @@ package share;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -29,6 +30,7 @@ import org.apache.kafka.clients.admin.SharePartitionOffsetInfo;
 import org.apache.kafka.clients.consumer.AcknowledgeType;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -76,6 +78,7 @@ public final class Consumers {
         run.lockExpiry();
         run.deliveryLimit();
         run.readCommitted();
+        run.deadLetters();
         run.twoMembers();
         run.administration();
         run.admin.close();
@@ -316,6 +319,53 @@ public final class Consumers {
             }
         }
         check(deliveries == limit && accepted.size() == 9, deliveries + " deliveries, " + accepted.size() + " accepted");
+    }
+
+    /** Rejected records are written to the group's dead letter queue, where the broker has them (from 4.4 on). */
+    private void deadLetters() throws Exception {
+        String queue = "dlq." + topic;
+        NewTopic letters = new NewTopic(queue, 1, (short) 1);
+        final String group;
+        try {
+            group = group("errors.deadletterqueue.topic.name", queue, "errors.deadletterqueue.copy.record.enable", "true");
+            admin.createTopics(List.of(letters.configs(Map.of("errors.deadletterqueue.group.enable", "true")))).all().get();
+        } catch (ExecutionException e) {
+            check(e.getCause().getMessage().contains("Unknown") && !clients().startsWith("4.4."), e.toString());
+            return;
+        }
+        try (var consumer = consumer(group, "explicit")) {
+            consumer.subscribe(List.of(narrow));
+            Set<Long> seen = new TreeSet<>();
+            until("ten records", () -> {
+                for (var record : consumer.poll(POLL)) {
+                    boolean bad = record.offset() % 4 == 1;
+                    consumer.acknowledge(record, bad ? AcknowledgeType.REJECT : AcknowledgeType.ACCEPT);
+                    seen.add(record.offset());
+                }
+                consumer.commitSync();
+                return seen.size() == 10;
+            });
+        }
+        Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "isolation.level", "read_committed");
+        try (var reader = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
+            TopicPartition partition = new TopicPartition(queue, 0);
+            reader.assign(List.of(partition));
+            reader.seekToBeginning(List.of(partition));
+            List<String> got = new ArrayList<>();
+            until("dead letters", () -> {
+                for (var record : reader.poll(POLL)) {
+                    Map<String, String> headers = new TreeMap<>();
+                    record.headers().forEach(h -> headers.put(h.key(), new String(h.value(), StandardCharsets.UTF_8)));
+                    check(narrow.equals(headers.get("__dlq.errors.topic")), "headers: " + headers);
+                    check(group.equals(headers.get("__dlq.errors.group")), "headers: " + headers);
+                    check(headers.get("__dlq.errors.delivery.count").equals("1"), "headers: " + headers);
+                    got.add(headers.get("__dlq.errors.offset") + record.key() + record.value());
+                }
+                return got.size() >= 3;
+            });
+            got.sort(null);
+            check(got.equals(List.of("1key1value1", "5key5value5", "9key9value9")), "dead letters: " + got);
+        }
     }
 
     private void readCommitted() throws Exception {
