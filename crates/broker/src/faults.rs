@@ -2,6 +2,8 @@
 //!
 //! A [`Fault`] picks requests (by API key, node, and how many to let pass first) and says what happens to them. Faults are
 //! asked in the order they were injected; the first that matches is used up once per request.
+//! Dead letters (KIP-1191) are written as Kafka's leader does, so a fault of Produce may pick such a write: an error, a
+//! closed or an ignored request make it fail.
 
 use crate::CoordinatorKind;
 use kafka_share_messages::{ApiKey, ErrorCode};

@@ -603,3 +603,14 @@ fn by_duration_starts_at_the_first_record_that_is_new_enough() {
     world.fetch("m", -1, &[]);
     assert_eq!(ranges(&world.fetch("m", 0, &[(0, &[])])), [(0, 3, 5, 2)], "the start stays, once it is known");
 }
+
+#[test]
+fn session_epochs_wrap_to_1() {
+    let mut world = World::new(1, 1);
+    world.fetch("m", 0, &[(0, &[])]);
+    let key = super::sessions::SessionKey { node: 1, group: Str::from_static("g"), member: Str::from_static("m") };
+    world.client.cluster.share.sessions.get_mut(&key).unwrap().epoch = i32::MAX;
+    assert_eq!(world.fetch("m", i32::MAX, &[]).error_code, ErrorCode::NONE);
+    assert_eq!(world.fetch("m", 0x7fff_fffe, &[]).error_code, ErrorCode::INVALID_SHARE_SESSION_EPOCH);
+    assert_eq!(world.fetch("m", 1, &[]).error_code, ErrorCode::NONE);
+}
