@@ -61,6 +61,10 @@ pub(crate) fn handle(
             ..Default::default()
         },
     };
+    if request.member_epoch == 0 && response.error_code.is_ok() {
+        let (group, member) = (request.group_id.as_str(), request.member_id.as_str());
+        tracing::info!(group, member, client = client_id.as_str(), "member joined a share group");
+    }
     // Share-partitions exist from the first subscription on; until then fetches are refused.
     for (topic, partition) in cluster.share.groups.uninitialized(&request.group_id) {
         let key = ShareKey { group: request.group_id.detached(), topic, partition };

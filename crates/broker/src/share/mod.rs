@@ -140,6 +140,7 @@ pub(crate) fn handle_timeout(cluster: &mut Cluster, now: Now) {
 /// A member is no longer in its group: its session at the coordinator's node ends. Its sessions at other nodes end
 /// with their connections, as in Kafka, where only the coordinator's node learns of it.
 pub(crate) fn member_left(cluster: &mut Cluster, now: Now, group: &Str, member: &Str) {
+    tracing::info!(group = group.as_str(), member = member.as_str(), "member left a share group");
     let node = cluster.coordinator_node(CoordinatorKind::Group, group);
     cluster.close_share_session(now, &SessionKey { node, group: group.clone(), member: member.clone() });
     if cluster.share.groups.get(group).is_none_or(|group| group.members.is_empty()) {

@@ -39,11 +39,16 @@ fn signals_end_it_with_exit_code_0_and_all_is_kept() {
         }
         let topics = wire::topics(&mut Raw::connect(broker.address).unwrap());
         assert_eq!(*before.get_or_insert(topics.clone()), topics);
+        let mut raw = Raw::connect(broker.address).unwrap();
+        wire::beat(&mut raw, 0);
+        wire::beat(&mut raw, -1);
         broker.signal(signal);
         let (status, log) = broker.wait();
         assert_eq!(status.code(), Some(0), "{log}");
         assert_eq!(log.contains("topic created"), signal == "INT", "{log}");
-        assert!(log.contains("data directory opened"), "{log}");
+        for words in ["data directory opened", "member joined a share group", "member left a share group"] {
+            assert!(log.contains(words), "no {words:?}: {log}");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use kafka_share_messages::metadata_request::MetadataRequestTopic;
 use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_share_messages::{
     DescribeShareGroupOffsetsRequest, ErrorCode, FetchRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest,
-    MetadataRequest, ProduceRequest,
+    MetadataRequest, ProduceRequest, ShareGroupHeartbeatRequest,
 };
 use kafka_share_tests::raw::Raw;
 use kafka_share_wire::records::{BatchBuilder, BatchIter, BatchOptions};
@@ -51,6 +51,18 @@ pub(crate) fn read_from_the_start(raw: &mut Raw, group: &'static str) {
     };
     let request = IncrementalAlterConfigsRequest { resources: vec![resource], ..Default::default() };
     assert!(raw.latest(&request).unwrap().responses[0].error_code.is_ok());
+}
+
+/// Joins or leaves the group, by the member epoch.
+pub(crate) fn beat(raw: &mut Raw, member_epoch: i32) {
+    let beat = ShareGroupHeartbeatRequest {
+        group_id: Str::from_static("g"),
+        member_id: Str::from_static("AAAAAAAAAAAAAAAAAAAAAA"),
+        member_epoch,
+        subscribed_topic_names: Some(vec![Str::from_static("in")]),
+        ..Default::default()
+    };
+    assert!(raw.latest(&beat).unwrap().error_code.is_ok());
 }
 
 /// A producer's identity.
