@@ -107,6 +107,8 @@ impl Player {
         self.says(SHARE_GROUPS, "--describe --group workers", "40");
         self.says(SHARE_GROUPS, &format!("{reset} --to-offset 10 --execute"), "10");
         self.says(PERFORMANCE, "--topic jobs --group workers --num-records 30 --timeout 20000", ", 30, ");
+        self.says(SHARE_GROUPS, "--describe --group workers", "jobs");
+        self.says(SHARE_GROUPS, "--describe --group second", "jobs");
         self.says(SHARE_GROUPS, "--delete-offsets --group workers --topic jobs", "Successful");
         self.says(SHARE_GROUPS, "--delete --group workers", "was successful");
         self.refused(SHARE_GROUPS, "--delete --group workers", 0, "");

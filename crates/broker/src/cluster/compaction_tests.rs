@@ -154,8 +154,7 @@ fn a_share_group_reads_over_the_gaps() {
     // As clients do: gaps are told apart from records.
     let response = client.call(&request(1, &[(0, 6, vec![0, 1, 0, 0, 1, 1, 1])]));
     assert_eq!(response.responses[0].partitions[0].acknowledge_error_code, ErrorCode::NONE);
-    let key = crate::share_coordinator::ShareKey { group: Str::from_static("g"), topic, partition: 0 };
-    assert_eq!(client.cluster.share.stored_state(&key).unwrap().start_offset, 7);
+    assert_eq!(client.cluster.share_dump().partitions[0].start_offset, 7);
 }
 
 /// Every special time of Kafka 4.4: -1 latest, -2 earliest, -3 greatest timestamp, -4 earliest local, -5 tiered.

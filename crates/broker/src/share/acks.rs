@@ -83,7 +83,7 @@ pub(crate) fn apply(
     };
     live.machine.acknowledge(member, &ranges, &rules)?;
     cluster.share.arm(&key);
-    cluster.share.store.mark(&key);
+    cluster.share.wrote(&key);
     cluster.write_dead_letters(ctx.now, &key);
     // Even an acceptance makes room, where the limit of records in flight was reached.
     cluster.wake(&WaitKey::SharePartition(key.group, key.topic, key.partition));

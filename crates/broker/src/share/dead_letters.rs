@@ -136,7 +136,7 @@ impl Cluster {
     fn bury(&mut self, key: &ShareKey, first: i64, last: i64) {
         if let Some(live) = self.share.live_mut(key) {
             live.machine.buried(first, last);
-            self.share.store.mark(key);
+            self.share.wrote(key);
             self.wake(&WaitKey::SharePartition(key.group.clone(), key.topic, key.partition));
         }
     }

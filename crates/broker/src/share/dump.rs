@@ -112,7 +112,7 @@ impl Cluster {
         freed.sort_unstable();
         for (topic, partition) in &freed {
             let key = ShareKey { group: group.clone(), topic: *topic, partition: *partition };
-            self.share.store.mark(&key);
+            self.share.wrote(&key);
             self.write_dead_letters(now, &key);
             self.wake(&crate::cluster::WaitKey::SharePartition(group.clone(), *topic, *partition));
         }

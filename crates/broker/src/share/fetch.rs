@@ -292,7 +292,7 @@ fn acquire_one(
     share.extents = extents;
     // Acquiring is not stored: locks and delivery counts of records under one do not outlive the leader.
     if moved {
-        share.store.mark(&key);
+        share.start_moved(&key);
     }
     share.arm(&key);
     let (Some(first), Some(last)) = (got.first(), got.last()) else { return Gotten { acquired, ..nothing } };

@@ -5,7 +5,7 @@ use crate::Now;
 use crate::cluster::{Cluster, Partition, Refusal};
 use crate::settings::OffsetReset;
 use crate::share_coordinator::ShareKey;
-use crate::share_partition::{SharePartition, StoredShareState, StoredState};
+use crate::share_partition::{SharePartition, StoredBatch, StoredShareState, StoredState};
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
 use std::collections::BTreeSet;
@@ -18,18 +18,34 @@ pub(crate) struct Live {
     pub(crate) leader: i32,
     leader_epoch: i32,
     state_epoch: i32,
+    /// The start offset that the last write carried, which is what descriptions tell; -1 before the first. As in Kafka
+    /// it trails: a write carries the start from before its own effect.
+    written_start: i64,
+    /// What the next write carries.
+    next_start: i64,
     /// The entry in the table of timers.
     pub(super) timer: Option<Duration>,
 }
 
 impl Live {
     fn stored(&self) -> StoredShareState {
-        StoredShareState {
-            state_epoch: self.state_epoch,
-            leader_epoch: self.leader_epoch,
-            start_offset: self.machine.start(),
-            batches: self.machine.snapshot(),
+        let (state_epoch, leader_epoch, start_offset) = (self.state_epoch, self.leader_epoch, self.written_start);
+        let start = self.machine.start();
+        let mut batches = Vec::new();
+        if start_offset >= 0 {
+            if start > start_offset {
+                let state = StoredState::Archived;
+                batches.push(StoredBatch { first: start_offset, last: start - 1, state, count: 1 });
+            }
+            batches.extend(self.machine.snapshot());
         }
+        StoredShareState { state_epoch, leader_epoch, start_offset, batches }
+    }
+
+    fn new(machine: SharePartition, partition: &Partition, state_epoch: i32, written_start: i64) -> Self {
+        let next_start = machine.start();
+        let (leader, leader_epoch) = (partition.leader, partition.leader_epoch);
+        Live { machine, leader, leader_epoch, state_epoch, written_start, next_start, timer: None }
     }
 }
 
@@ -107,11 +123,30 @@ impl Share {
     /// Start offset, records above it that are done, and leader epoch of a share-partition that has state.
     pub(crate) fn progress(&self, key: &ShareKey) -> Option<(i64, i64, i32)> {
         if let Some(live) = self.live(key) {
-            return Some((live.machine.start(), live.machine.delivery_complete(), live.leader_epoch));
+            let done = live.machine.start() - live.written_start + live.machine.delivery_complete();
+            return Some((live.written_start, done, live.leader_epoch));
         }
         let state = self.store.read(key)?;
-        let done = SharePartition::restore(state.start_offset, &state.batches).delivery_complete();
+        let restored = SharePartition::restore(state.start_offset, &state.batches);
+        let done = restored.start() - state.start_offset + restored.delivery_complete();
         Some((state.start_offset, done, state.leader_epoch.max(0)))
+    }
+
+    /// The state of a share-partition was written, or changed in a way that its leader writes.
+    pub(super) fn wrote(&mut self, key: &ShareKey) {
+        if let Some(live) = self.live_mut(key) {
+            live.written_start = live.next_start;
+            live.next_start = live.machine.start();
+        }
+        self.store.mark(key);
+    }
+
+    /// The start of a share-partition moved by itself: the log's start did, or there were only markers.
+    pub(super) fn start_moved(&mut self, key: &ShareKey) {
+        if let Some(live) = self.live_mut(key) {
+            live.next_start = live.machine.start();
+        }
+        self.store.mark(key);
     }
 
     /// Deletes the share state of a group, of one topic or of all.
@@ -195,16 +230,18 @@ impl Cluster {
             return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
         };
         let key = ShareKey { group: group.detached(), topic: tp.0, partition: tp.1 };
-        let (state_epoch, machine) = match self.share.store.read(&key) {
+        let live = match self.share.store.read(&key) {
             Some(state) if state.start_offset >= 0 => {
-                (state.state_epoch, SharePartition::resume(state.start_offset, &state.batches, limit))
+                let machine = SharePartition::resume(state.start_offset, &state.batches, limit);
+                Live::new(machine, partition, state.state_epoch, state.start_offset)
             }
-            Some(state) => (state.state_epoch, SharePartition::new(start_offset(partition, reset, now)?)),
+            Some(state) => {
+                let machine = SharePartition::new(start_offset(partition, reset, now)?);
+                Live::new(machine, partition, state.state_epoch, -1)
+            }
             // As in Kafka, where the state exists once a member has subscribed.
             None => return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, NOT_INITIALIZED)),
         };
-        let live =
-            Live { machine, leader: partition.leader, leader_epoch: partition.leader_epoch, state_epoch, timer: None };
         // The store knows of it from now on: groups have state in the partitions they read.
         self.share.store.write(&key, live.stored()).map_err(|code| Refusal::new(code, ""))?;
         self.share.live.entry(key.group.clone()).or_default().insert(tp, live);

@@ -94,7 +94,7 @@ impl Cluster {
         }
         for (topic, partition) in freed {
             let share_key = ShareKey { group: key.group.clone(), topic, partition };
-            self.share.store.mark(&share_key);
+            self.share.wrote(&share_key);
             self.write_dead_letters(now, &share_key);
             self.wake(&WaitKey::SharePartition(key.group.clone(), topic, partition));
         }
@@ -126,7 +126,7 @@ pub(crate) fn handle_timeout(cluster: &mut Cluster, now: Now) {
         let freed = live.machine.expire(now.mono, deliveries);
         cluster.share.arm(&key);
         if freed {
-            cluster.share.store.mark(&key);
+            cluster.share.wrote(&key);
             cluster.write_dead_letters(now, &key);
             cluster.wake(&WaitKey::SharePartition(key.group, key.topic, key.partition));
         }
@@ -171,7 +171,7 @@ pub(crate) fn on_log_start_moved(cluster: &mut Cluster, _now: Now, topic: Uuid, 
     }
     moved.sort_unstable();
     for group in moved {
-        cluster.share.store.mark(&ShareKey { group: group.clone(), topic, partition });
+        cluster.share.start_moved(&ShareKey { group: group.clone(), topic, partition });
         cluster.wake(&WaitKey::SharePartition(group, topic, partition));
     }
 }

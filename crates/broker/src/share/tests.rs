@@ -546,9 +546,9 @@ fn what_changes_stored_state_is_marked() {
     };
     world.produce(0, 10);
     world.fetch("m", 0, &[(0, &[])]);
-    assert_eq!(changed(&mut world), Some(Some((0, 1))), "the start offset became known");
+    assert_eq!(changed(&mut world), Some(Some((-1, 0))), "acquiring is not stored, and so is not the start");
     world.ack("m", 1, 0, &[(0, 3, &[1])]);
-    assert_eq!(changed(&mut world), Some(Some((4, 1))));
+    assert_eq!(changed(&mut world), Some(Some((0, 2))), "a write carries the start from before its effect");
     world.produce(0, 1);
     world.fetch("m", 2, &[]);
     assert_eq!(changed(&mut world), None, "acquiring is not stored");

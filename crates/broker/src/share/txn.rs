@@ -21,7 +21,7 @@ impl Share {
             return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
         };
         live.machine.stage(member, ranges, by)?;
-        self.store.mark(key);
+        self.wrote(key);
         let key = ShareKey { group: key.group.detached(), ..key.clone() };
         self.staged.entry(by.producer_id).or_default().insert(key);
         Ok(())
@@ -46,7 +46,7 @@ pub(crate) fn apply_marker(cluster: &mut Cluster, now: Now, slot: i32, producer_
         match cluster.share.live_mut(&key) {
             Some(live) => {
                 live.machine.complete(by, committed, deliveries);
-                cluster.share.store.mark(&key);
+                cluster.share.wrote(&key);
                 cluster.write_dead_letters(now, &key);
             }
             None => cluster.share.store.complete(&key, by, committed, deliveries),
