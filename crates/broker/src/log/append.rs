@@ -2,7 +2,7 @@
 
 use super::producers::Numbered;
 use super::storage::BatchEntry;
-use super::{AbortedTxn, PartitionLog};
+use super::{AbortedTxn, DECOMPRESS_LIMIT, PartitionLog};
 use crate::cluster::Refusal;
 use crate::settings::TopicConfig;
 use bytes::{Bytes, BytesMut};
@@ -11,8 +11,6 @@ use kafka_share_wire::records::{BATCH_HEADER_LEN, EndTxnMarker, RecordBatch, Rec
 
 /// Fewest bytes of an uncompressed record: length, attributes, two deltas, key and value lengths, header count.
 const MIN_RECORD: usize = 7;
-/// Bytes that one batch may decompress to where its records must be looked at.
-const DECOMPRESS_LIMIT: usize = 256 << 20;
 
 /// A batch to append, and what it is checked against.
 #[derive(Debug)]
@@ -215,7 +213,7 @@ fn check(batch: &RecordBatch, request: &AppendRequest<'_>) -> Result<(), Refusal
         return Err(invalid(format!("{} records do not fit {size} bytes", batch.record_count)));
     }
     check_timestamp(batch, request)?;
-    if request.config.compact { check_keys(batch) } else { Ok(()) }
+    if request.config.compact { check_keys(batch, request.config) } else { Ok(()) }
 }
 
 fn check_timestamp(batch: &RecordBatch, request: &AppendRequest<'_>) -> Result<(), Refusal> {
@@ -230,8 +228,9 @@ fn check_timestamp(batch: &RecordBatch, request: &AppendRequest<'_>) -> Result<(
 }
 
 /// Compaction needs keys.
-fn check_keys(batch: &RecordBatch) -> Result<(), Refusal> {
-    let decoded = batch.decode(DECOMPRESS_LIMIT).map_err(|error| invalid(error.to_string()))?;
+fn check_keys(batch: &RecordBatch, config: &TopicConfig) -> Result<(), Refusal> {
+    let limit = config.max_decompressed_bytes.min(DECOMPRESS_LIMIT);
+    let decoded = batch.decode(limit).map_err(|error| invalid(error.to_string()))?;
     for record in &decoded {
         if record.map_err(|error| invalid(error.to_string()))?.key.is_none() {
             return Err(invalid("a compacted topic takes no record without a key"));

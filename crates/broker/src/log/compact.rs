@@ -10,6 +10,7 @@
 //! as Kafka would roll them, and the last such segment is the active one. A pass is over when it returns; it holds up the
 //! broker for as long.
 
+use super::DECOMPRESS_LIMIT;
 use super::PartitionLog;
 use super::durable::Progress;
 use super::storage::{BatchEntry, Storage};
@@ -17,8 +18,6 @@ use crate::settings::TopicConfig;
 use bytes::Bytes;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions, DecodedBatch, Record, RecordBatch, RecordError};
 use std::collections::{HashMap, HashSet};
-
-const DECOMPRESS_LIMIT: usize = 256 << 20;
 
 /// Offsets of the last records of all keys in the part that was not compacted before.
 type Latest = HashMap<Box<[u8]>, i64>;

@@ -10,7 +10,7 @@ use crate::persistence::{Decoder, Encoder, LogChange};
 use bytes::Bytes;
 use kafka_share_wire::records::{ControlRecordType, RecordBatch};
 
-const DECOMPRESS_LIMIT: usize = 1 << 20;
+const MARKER_LIMIT: usize = 1 << 20;
 /// Dead bytes that a file may hold beyond as many as are alive.
 const REWRITE_SLACK: u64 = 1 << 20;
 
@@ -151,7 +151,7 @@ impl PartitionLog {
             return Ok(());
         }
         if batch.is_control() {
-            let decoded = batch.decode(DECOMPRESS_LIMIT).map_err(|error| error.to_string())?;
+            let decoded = batch.decode(MARKER_LIMIT).map_err(|error| error.to_string())?;
             let mut records = decoded.control_records().map_err(|error| error.to_string())?;
             let record =
                 records.next().ok_or("a control batch without a record")?.map_err(|error| error.to_string())?;

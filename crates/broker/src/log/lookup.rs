@@ -1,10 +1,8 @@
 //! Offsets by time.
 
-use super::PartitionLog;
 use super::storage::BatchEntry;
+use super::{DECOMPRESS_LIMIT, PartitionLog};
 use kafka_share_wire::records::{RecordBatch, TimestampType};
-
-const DECOMPRESS_LIMIT: usize = 256 << 20;
 
 /// An offset and the timestamp of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

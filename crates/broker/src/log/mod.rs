@@ -18,6 +18,10 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use storage::Storage;
 
+/// Bytes that one batch may decompress to where its records must be looked at, and at most what the topic allows
+/// (`max.decompressed.message.bytes`). Kafka's own default is 2 GiB, which no test wants to spend.
+const DECOMPRESS_LIMIT: usize = 64 << 20;
+
 /// A transaction that was aborted, for readers that skip its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AbortedTxn {

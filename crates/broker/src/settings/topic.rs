@@ -60,6 +60,7 @@ pub(crate) const TOPIC_DEFINITIONS: &[Definition] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TopicConfig {
     pub(crate) max_message_bytes: usize,
+    pub(crate) max_decompressed_bytes: usize,
     pub(crate) log_append_time: bool,
     pub(crate) timestamp_before_max_ms: i64,
     pub(crate) timestamp_after_max_ms: i64,
@@ -97,6 +98,7 @@ impl TopicConfig {
         let policy = |which: &str| items(text("cleanup.policy")).any(|item| item == which);
         TopicConfig {
             max_message_bytes: number("max.message.bytes") as usize,
+            max_decompressed_bytes: number("max.decompressed.message.bytes") as usize,
             log_append_time: text("message.timestamp.type") == "LogAppendTime",
             timestamp_before_max_ms: number("message.timestamp.before.max.ms"),
             timestamp_after_max_ms: number("message.timestamp.after.max.ms"),

@@ -217,10 +217,16 @@ fn read_capped(
     output: &mut Vec<u8>,
     limit: usize,
 ) -> Result<(), CompressionError> {
-    let room = (limit - output.len()) as u64;
-    reader.take(room).read_to_end(output).map_err(|error| CompressionError::malformed(codec, error))?;
-    if output.len() < limit {
-        return Ok(());
+    while output.len() < limit {
+        // A buffer that grows by itself would double past the limit.
+        if output.len() == output.capacity() {
+            output.reserve_exact(output.len().max(256).min(limit - output.len()));
+        }
+        let room = output.capacity().min(limit) - output.len();
+        let read = reader.take(room as u64).read_to_end(output);
+        if read.map_err(|error| CompressionError::malformed(codec, error))? < room {
+            return Ok(());
+        }
     }
     let mut probe = [0_u8; 1];
     match reader.read(&mut probe) {
