@@ -1,6 +1,7 @@
 //! `kshare broker`: the embedded broker as a process.
 
 use crate::exit::Failure;
+use crate::signals::Signals;
 use clap::Args;
 use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, StartError};
 use std::io::Write;
@@ -156,41 +157,4 @@ pub(crate) async fn run(args: BrokerArgs) -> Result<(), Failure> {
 /// A broker goes on when nobody reads what it says.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
-}
-
-/// What ends the broker.
-#[cfg(unix)]
-struct Signals(tokio::signal::unix::Signal, tokio::signal::unix::Signal);
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let failed = |error| Failure::new(format!("signals cannot be waited for: {error}"));
-        let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        Ok(Signals(interrupt, signal(SignalKind::terminate()).map_err(failed)?))
-    }
-
-    async fn any(&mut self) {
-        tokio::select! {
-            _ = self.0.recv() => {}
-            _ = self.1.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        Ok(Signals)
-    }
-
-    async fn any(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
-        }
-    }
 }

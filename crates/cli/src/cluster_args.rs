@@ -1,9 +1,16 @@
 //! Options that say which cluster to talk to.
 
 use crate::exit::Failure;
+use crate::progress;
 use clap::Args;
 use kafka_share::ClientConfig;
+use kafka_share::net::Cluster;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a command waits for a cluster that does not answer, unless `default.api.timeout.ms` says otherwise.
+const API_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which cluster.
 #[derive(Debug, Clone, Args)]
@@ -14,6 +21,9 @@ pub(crate) struct ClusterArgs {
     /// File of properties under their Kafka names
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// A property under its Kafka name, before those of the file; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub(crate) property: Vec<(String, String)>,
 }
 
 impl ClusterArgs {
@@ -22,21 +32,48 @@ impl ClusterArgs {
         self.bootstrap_server.is_some() || self.config.is_some()
     }
 
+    /// All properties that were given, the strongest last.
+    pub(crate) fn properties(&self) -> Result<Vec<(String, String)>, Failure> {
+        let mut all = match &self.config {
+            Some(path) => read_properties(path)?,
+            None => Vec::new(),
+        };
+        all.extend(self.property.iter().cloned());
+        all.extend(self.bootstrap_server.iter().map(|s| ("bootstrap.servers".to_owned(), s.clone())));
+        if !all.iter().any(|(name, _)| name == "bootstrap.servers") {
+            let text = "no cluster is named: give --bootstrap-server HOST:PORT, or bootstrap.servers in --config FILE";
+            return Err(Failure::usage(text));
+        }
+        Ok(all)
+    }
+
     /// Client settings.
     pub(crate) fn client_config(&self) -> Result<ClientConfig, Failure> {
-        let mut config = ClientConfig::new(self.bootstrap_server.as_deref().unwrap_or_default()).client_id("kshare");
-        if let Some(path) = &self.config {
-            for (name, value) in read_properties(path)? {
-                if name == "bootstrap.servers" && self.bootstrap_server.is_some() {
-                    continue;
-                }
-                if !config.set(&name, &value)? {
-                    tracing::warn!(name, "property has no effect here");
-                }
-            }
+        let mut config = ClientConfig::new("").client_id("kshare").default_api_timeout(API_TIMEOUT);
+        for (name, value) in self.properties()? {
+            // Names of producers and consumers are none of the connection's business.
+            config.set(&name, &value)?;
         }
         config.validate()?;
         Ok(config)
+    }
+
+    /// A cluster that answers.
+    pub(crate) async fn connect(&self) -> Result<Arc<Cluster>, Failure> {
+        let config = self.client_config()?;
+        let cluster = Cluster::new(config)?;
+        let limit = cluster.config().api_timeout();
+        progress::during("connecting", cluster.features(Instant::now() + limit)).await?;
+        Ok(cluster)
+    }
+}
+
+/// Parses `NAME=VALUE`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
+    match name.trim() {
+        "" => Err("the name is missing".into()),
+        name => Ok((name.to_owned(), value.trim().to_owned())),
     }
 }
 

@@ -4,15 +4,21 @@ mod broker;
 mod cluster_args;
 mod conformance;
 mod connect;
+mod consume;
 mod demo;
 mod exit;
+mod groups;
+mod produce;
+mod progress;
+mod signals;
+mod text;
 
 use clap::{Parser, Subcommand};
 use exit::Failure;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-/// Kafka share groups: exactly-once demo, embedded broker, sinks, conformance.
+/// Kafka share groups: produce, consume, administer; exactly-once demo, embedded broker, sinks, conformance.
 #[derive(Debug, Parser)]
 #[command(name = "kshare", version, propagate_version = true, after_help = AFTER_HELP)]
 struct Args {
@@ -26,6 +32,9 @@ const AFTER_HELP: &str = "Examples:
   kshare demo --bootstrap-server HOST:9092 --semantics at-least-once
   kshare broker --listen 127.0.0.1:9092        an embedded broker for development and tests
   kshare broker --data-dir data --topic orders:4   the same, kept on disk from run to run
+  kshare produce orders --bootstrap-server HOST:9092 < lines.txt
+  kshare consume orders --group billing --bootstrap-server HOST:9092
+  kshare groups describe billing --bootstrap-server HOST:9092
   kshare conformance --bootstrap-server HOST:9092   judges a broker
 
 Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on.";
@@ -34,6 +43,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on
 enum Command {
     /// Runs exactly-once tasks over real input, and counts what came out.
     Demo(demo::DemoArgs),
+    /// Writes lines of the standard input as records.
+    Produce(produce::ProduceArgs),
+    /// Prints records as a member of a share group, and accepts those that were printed.
+    Consume(consume::ConsumeArgs),
+    /// Lists, describes, resets, deletes and configures share groups.
+    Groups(groups::GroupsArgs),
     /// Runs the embedded broker. For development and tests: production is Apache Kafka.
     Broker(broker::BrokerArgs),
     /// Runs sinks on share groups, from Kafka Connect's kind of files.
@@ -57,6 +72,9 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match args.command {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
+            Command::Produce(args) => Box::pin(produce::run(args)).await,
+            Command::Consume(args) => Box::pin(consume::run(args)).await,
+            Command::Groups(args) => Box::pin(groups::run(args)).await,
             Command::Broker(args) => Box::pin(broker::run(args)).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,
             Command::Conformance(args) => conformance::run(args).await,

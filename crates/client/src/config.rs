@@ -79,6 +79,12 @@ impl ClientConfig {
         self
     }
 
+    /// Time for a call that names no limit of its own.
+    #[must_use]
+    pub fn api_timeout(&self) -> Duration {
+        self.default_api_timeout
+    }
+
     /// Sets one property by its Kafka name. Answers `false` for names that are not of this group of settings.
     ///
     /// # Errors

@@ -129,10 +129,15 @@ impl Admin {
     /// # Errors
     /// The broker's refusal; a timeout where some broker does not show the change in time.
     pub async fn alter_share_group_configs(&self, group: &str, changes: &[(&str, &str)]) -> Result<()> {
+        let changes: Vec<(&str, Option<&str>)> = changes.iter().map(|(n, v)| (*n, Some(*v))).collect();
+        self.alter_group_and_wait(group, &changes).await
+    }
+
+    /// Sets (`Some`) and takes back (`None`) configs of a group, and waits until every broker shows it.
+    pub(super) async fn alter_group_and_wait(&self, group: &str, changes: &[(&str, Option<&str>)]) -> Result<()> {
         let deadline = self.deadline();
         let resource = ConfigResource::Group(group.to_owned());
-        let set: Vec<(&str, Option<&str>)> = changes.iter().map(|(n, v)| (*n, Some(*v))).collect();
-        self.incremental_alter_configs(&resource, &set).await?;
+        self.incremental_alter_configs(&resource, changes).await?;
         let mut attempt = 0;
         loop {
             self.cluster().refresh_topics(&[], deadline).await?;
@@ -147,17 +152,26 @@ impl Admin {
         }
     }
 
-    async fn first_behind(&self, resource: &ConfigResource, want: &[(&str, &str)], deadline: Instant) -> Option<i32> {
+    async fn first_behind(
+        &self,
+        resource: &ConfigResource,
+        want: &[(&str, Option<&str>)],
+        deadline: Instant,
+    ) -> Option<i32> {
         let names: Vec<&str> = want.iter().map(|(name, _)| *name).collect();
         let request = describe_request(resource, &names);
+        let shows = |have: &BTreeMap<String, ConfigEntry>, name: &str, value: Option<&str>| match value {
+            Some(value) => {
+                have.get(name).and_then(|e| e.value.as_deref()).is_some_and(|v| v.eq_ignore_ascii_case(value))
+            }
+            None => have.get(name).is_none_or(|entry| entry.is_default),
+        };
         for node in self.cluster().node_ids() {
             let limit = self.cluster().request_deadline(deadline);
             let answer = self.cluster().call_node(node, Purpose::Coordination, &request, limit).await;
-            let shown = answer.and_then(|r| entries(resource, &r)).is_ok_and(|have| {
-                want.iter().all(|(name, value)| {
-                    have.get(*name).and_then(|e| e.value.as_deref()).is_some_and(|v| v.eq_ignore_ascii_case(value))
-                })
-            });
+            let shown = answer
+                .and_then(|r| entries(resource, &r))
+                .is_ok_and(|have| want.iter().all(|(name, value)| shows(&have, name, *value)));
             if !shown {
                 return Some(node);
             }

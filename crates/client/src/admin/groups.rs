@@ -1,16 +1,11 @@
-//! Share groups: listing, members, offsets.
+//! Groups: listing, members, deletion.
 
 use super::topics::missing;
 use super::{Admin, Outcomes, check};
+use crate::Result;
 use crate::net::{CoordinatorKind, Purpose};
-use crate::{Result, Uuid};
-use kafka_share_messages::alter_share_group_offsets_request as alter;
-use kafka_share_messages::delete_share_group_offsets_request::DeleteShareGroupOffsetsRequestTopic;
-use kafka_share_messages::describe_share_group_offsets_request as offsets;
-use kafka_share_messages::{
-    AlterShareGroupOffsetsRequest, DeleteGroupsRequest, DeleteShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequest, ErrorCode, ListGroupsRequest, Request, ShareGroupDescribeRequest,
-};
+use kafka_share_messages::share_group_describe_response::{DescribedGroup, Member};
+use kafka_share_messages::{DeleteGroupsRequest, ErrorCode, ListGroupsRequest, Request, ShareGroupDescribeRequest};
 use kafka_share_wire::Str;
 use std::collections::BTreeMap;
 
@@ -32,8 +27,14 @@ pub struct ShareGroupDescription {
     pub id: String,
     /// State, `Empty`, `Stable` or `Dead`.
     pub state: String,
-    /// Group epoch.
+    /// Group epoch: raised when members or subscriptions change.
     pub epoch: i32,
+    /// Group epoch that the present assignment was worked out for.
+    pub assignment_epoch: i32,
+    /// Name of the assignor, `simple` say.
+    pub assignor: String,
+    /// Broker that coordinates the group.
+    pub coordinator: i32,
     /// Members.
     pub members: Vec<ShareGroupMember>,
 }
@@ -45,31 +46,60 @@ pub struct ShareGroupMember {
     pub id: String,
     /// `client.id`.
     pub client_id: String,
-    /// Host the member connects from.
+    /// Host the member connects from, as the broker writes it (`/127.0.0.1`).
     pub host: String,
-    /// Member epoch.
+    /// `client.rack`, where the member has one.
+    pub rack: Option<String>,
+    /// Member epoch: raised by the coordinator at each change.
     pub epoch: i32,
+    /// Topics the member subscribes to.
+    pub subscription: Vec<String>,
     /// Topics and partitions assigned.
     pub assignment: Vec<(String, Vec<i32>)>,
 }
 
-/// Where a share group stands in a partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharePartitionOffset {
-    /// Topic.
-    pub topic: String,
-    /// Its id.
-    pub topic_id: Uuid,
-    /// Partition.
-    pub partition: i32,
-    /// Share-partition start offset (SPSO): all before it is done. `None` before the first fetch.
-    pub start_offset: Option<i64>,
-    /// Records not yet done (KIP-1226); `None` where the broker cannot tell.
-    pub lag: Option<i64>,
+/// Which groups [`Admin::list_groups_with`] lists. The default is all.
+///
+/// Brokers compare without regard to case; a type or state that they do not know lists nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupFilter {
+    types: Vec<String>,
+    states: Vec<String>,
+}
+
+impl GroupFilter {
+    /// All share groups.
+    #[must_use]
+    pub fn share() -> Self {
+        Self::default().group_type("share")
+    }
+
+    /// Also groups of this type: `share`, `consumer`, `classic` or `streams`.
+    #[must_use]
+    pub fn group_type(mut self, name: &str) -> Self {
+        self.types.push(name.to_owned());
+        self
+    }
+
+    /// Also groups in this state: `Empty`, `Stable` or `Dead` for share groups.
+    #[must_use]
+    pub fn state(mut self, name: &str) -> Self {
+        self.states.push(name.to_owned());
+        self
+    }
+
+    fn to_wire(&self) -> ListGroupsRequest {
+        let strings = |names: &[String]| names.iter().map(Str::from).collect();
+        ListGroupsRequest {
+            types_filter: strings(&self.types),
+            states_filter: strings(&self.states),
+            ..ListGroupsRequest::default()
+        }
+    }
 }
 
 impl Admin {
-    async fn at_group<R: Request>(
+    pub(super) async fn at_group<R: Request>(
         &self,
         group: &str,
         request: &R,
@@ -81,138 +111,97 @@ impl Admin {
     /// All groups of all brokers.
     ///
     /// # Errors
-    /// Where a broker does not answer, or refuses.
+    /// As [`Admin::list_groups_with`].
     pub async fn list_groups(&self) -> Result<Vec<GroupListing>> {
+        self.list_groups_with(&GroupFilter::default()).await
+    }
+
+    /// Groups of all brokers, by type (KIP-848) and state (KIP-518), in the order of their ids.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let broker = kafka_share_broker::EmbeddedBroker::builder().start().await?;
+    /// use kafka_share::admin::GroupFilter;
+    /// use kafka_share::{Admin, ClientConfig};
+    ///
+    /// let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers()))?;
+    /// for group in admin.list_groups_with(&GroupFilter::share().state("Empty")).await? {
+    ///     println!("{} is {}", group.id, group.state);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Where a broker does not answer, or refuses.
+    pub async fn list_groups_with(&self, filter: &GroupFilter) -> Result<Vec<GroupListing>> {
         let deadline = self.deadline();
-        self.cluster().refresh_topics(&[], deadline).await?;
-        let mut groups = BTreeMap::new();
-        for node in self.cluster().node_ids() {
-            let request = ListGroupsRequest::default();
-            let response = self.cluster().call_node(node, Purpose::Coordination, &request, deadline).await?;
-            check(response.error_code, format_args!("listing groups of broker {node}"), None)?;
-            for g in &response.groups {
-                let listing = GroupListing {
-                    id: g.group_id.to_string(),
-                    group_type: g.group_type.to_ascii_lowercase(),
-                    state: g.group_state.to_string(),
-                };
-                groups.insert(listing.id.clone(), listing);
+        let request = filter.to_wire();
+        self.retrying(deadline, async || {
+            self.cluster().refresh_topics(&[], deadline).await?;
+            let mut groups = BTreeMap::new();
+            for node in self.cluster().node_ids() {
+                let limit = self.cluster().request_deadline(deadline);
+                let response = self.cluster().call_node(node, Purpose::Coordination, &request, limit).await?;
+                check(response.error_code, format_args!("listing groups of broker {node}"), None)?;
+                for g in &response.groups {
+                    let listing = GroupListing {
+                        id: g.group_id.to_string(),
+                        group_type: g.group_type.to_ascii_lowercase(),
+                        state: g.group_state.to_string(),
+                    };
+                    groups.insert(listing.id.clone(), listing);
+                }
             }
-        }
-        Ok(groups.into_values().collect())
-    }
-
-    /// A share group and its members.
-    ///
-    /// # Errors
-    /// GROUP_ID_NOT_FOUND and other refusals.
-    pub async fn describe_share_group(&self, group: &str) -> Result<ShareGroupDescription> {
-        let request = ShareGroupDescribeRequest { group_ids: vec![Str::from(group)], ..Default::default() };
-        let response =
-            self.at_group(group, &request, |r| r.groups.first().map_or(ErrorCode::NONE, |g| g.error_code)).await?;
-        let what = format!("describing share group {group:?}");
-        let g = response.groups.first().ok_or_else(|| missing(&what))?;
-        check(g.error_code, what, g.error_message.as_ref())?;
-        let member = |m: &kafka_share_messages::share_group_describe_response::Member| ShareGroupMember {
-            id: m.member_id.to_string(),
-            client_id: m.client_id.to_string(),
-            host: m.client_host.to_string(),
-            epoch: m.member_epoch,
-            assignment: m
-                .assignment
-                .topic_partitions
-                .iter()
-                .map(|t| (t.topic_name.to_string(), t.partitions.clone()))
-                .collect(),
-        };
-        Ok(ShareGroupDescription {
-            id: g.group_id.to_string(),
-            state: g.group_state.to_string(),
-            epoch: g.group_epoch,
-            members: g.members.iter().map(member).collect(),
+            Ok(groups.into_values().collect())
         })
+        .await
     }
 
-    /// Start offsets and lags of a share group, for all topics it has read.
+    /// A share group: its state, epochs, coordinator and members with what they are assigned.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let broker = kafka_share_broker::EmbeddedBroker::builder().start().await?;
+    /// use kafka_share::{Admin, ClientConfig, ErrorCode};
+    ///
+    /// let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers()))?;
+    /// match admin.describe_share_group("orders-group").await {
+    ///     Ok(group) => println!("{} with {} members", group.state, group.members.len()),
+    ///     Err(error) if error.code() == Some(ErrorCode::GROUP_ID_NOT_FOUND) => println!("no such group"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
-    /// GROUP_ID_NOT_FOUND and other refusals, of the group or of one of its partitions.
-    pub async fn describe_share_group_offsets(&self, group: &str) -> Result<Vec<SharePartitionOffset>> {
-        let row = offsets::DescribeShareGroupOffsetsRequestGroup {
-            group_id: Str::from(group),
-            topics: None,
-            ..Default::default()
-        };
-        let request = DescribeShareGroupOffsetsRequest { groups: vec![row], ..Default::default() };
-        let response =
-            self.at_group(group, &request, |r| r.groups.first().map_or(ErrorCode::NONE, |g| g.error_code)).await?;
-        let what = format!("describing offsets of share group {group:?}");
-        let g = response.groups.first().ok_or_else(|| missing(&what))?;
-        check(g.error_code, &what, g.error_message.as_ref())?;
-        let mut all = Vec::new();
-        for topic in &g.topics {
-            for p in &topic.partitions {
-                check(p.error_code, &what, p.error_message.as_ref())?;
-                all.push(SharePartitionOffset {
-                    topic: topic.topic_name.to_string(),
-                    topic_id: topic.topic_id,
-                    partition: p.partition_index,
-                    start_offset: (p.start_offset >= 0).then_some(p.start_offset),
-                    lag: (p.lag >= 0).then_some(p.lag),
-                });
-            }
-        }
-        Ok(all)
+    /// GROUP_ID_NOT_FOUND, also for groups of other types, and other refusals.
+    pub async fn describe_share_group(&self, group: &str) -> Result<ShareGroupDescription> {
+        let deadline = self.deadline();
+        let request = ShareGroupDescribeRequest { group_ids: vec![Str::from(group)], ..Default::default() };
+        let what = format!("describing share group {group:?}");
+        self.retrying(deadline, async || {
+            let response =
+                self.at_group(group, &request, |r| r.groups.first().map_or(ErrorCode::NONE, |g| g.error_code)).await?;
+            let coordinator = self.cluster().coordinator(CoordinatorKind::Group, group, deadline).await?;
+            let g = response.groups.first().ok_or_else(|| missing(&what))?;
+            check(g.error_code, &what, g.error_message.as_ref())?;
+            Ok(describe(g, coordinator))
+        })
+        .await
     }
 
-    /// Sets start offsets of a share group that has no members.
+    /// Several share groups, each as [`Admin::describe_share_group`].
     ///
     /// # Errors
-    /// NON_EMPTY_GROUP and other refusals, of the group or of one of its partitions.
-    pub async fn alter_share_group_offsets(&self, group: &str, starts: &[(&str, i32, i64)]) -> Result<()> {
-        let mut topics: BTreeMap<&str, Vec<alter::AlterShareGroupOffsetsRequestPartition>> = BTreeMap::new();
-        for (topic, partition, start) in starts {
-            topics.entry(topic).or_default().push(alter::AlterShareGroupOffsetsRequestPartition {
-                partition_index: *partition,
-                start_offset: *start,
-                ..Default::default()
-            });
+    /// Per group, as of [`Admin::describe_share_group`].
+    pub async fn describe_share_groups(&self, groups: &[&str]) -> Outcomes<ShareGroupDescription> {
+        let mut outcomes = Vec::new();
+        for group in groups {
+            outcomes.push(((*group).to_owned(), self.describe_share_group(group).await));
         }
-        let row = |(name, partitions): (&str, Vec<_>)| alter::AlterShareGroupOffsetsRequestTopic {
-            topic_name: Str::from(name),
-            partitions,
-            ..Default::default()
-        };
-        let topics = topics.into_iter().map(row).collect();
-        let request = AlterShareGroupOffsetsRequest { group_id: Str::from(group), topics, ..Default::default() };
-        let response = self.at_group(group, &request, |r| r.error_code).await?;
-        let what = format!("altering offsets of share group {group:?}");
-        check(response.error_code, &what, response.error_message.as_ref())?;
-        for t in &response.responses {
-            for p in &t.partitions {
-                let what = format!("{what}: {}-{}", t.topic_name, p.partition_index);
-                check(p.error_code, what, p.error_message.as_ref())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a share group without members forget topics.
-    ///
-    /// # Errors
-    /// NON_EMPTY_GROUP and other refusals, of the group or of one of its topics.
-    pub async fn delete_share_group_offsets(&self, group: &str, topics: &[&str]) -> Result<()> {
-        let row =
-            |name: &&str| DeleteShareGroupOffsetsRequestTopic { topic_name: Str::from(*name), ..Default::default() };
-        let topics = topics.iter().map(row).collect();
-        let request = DeleteShareGroupOffsetsRequest { group_id: Str::from(group), topics, ..Default::default() };
-        let response = self.at_group(group, &request, |r| r.error_code).await?;
-        let what = format!("deleting offsets of share group {group:?}");
-        check(response.error_code, &what, response.error_message.as_ref())?;
-        for t in &response.responses {
-            check(t.error_code, format_args!("{what}: {}", t.topic_name), t.error_message.as_ref())?;
-        }
-        Ok(())
+        outcomes
     }
 
     /// Deletes groups that have no members.
@@ -234,5 +223,31 @@ impl Admin {
             outcomes.push(((*group).to_owned(), result));
         }
         outcomes
+    }
+}
+
+fn describe(g: &DescribedGroup, coordinator: i32) -> ShareGroupDescription {
+    let member = |m: &Member| ShareGroupMember {
+        id: m.member_id.to_string(),
+        client_id: m.client_id.to_string(),
+        host: m.client_host.to_string(),
+        rack: m.rack_id.as_ref().map(ToString::to_string),
+        epoch: m.member_epoch,
+        subscription: m.subscribed_topic_names.iter().map(ToString::to_string).collect(),
+        assignment: m
+            .assignment
+            .topic_partitions
+            .iter()
+            .map(|t| (t.topic_name.to_string(), t.partitions.clone()))
+            .collect(),
+    };
+    ShareGroupDescription {
+        id: g.group_id.to_string(),
+        state: g.group_state.to_string(),
+        epoch: g.group_epoch,
+        assignment_epoch: g.assignment_epoch,
+        assignor: g.assignor_name.to_string(),
+        coordinator,
+        members: g.members.iter().map(member).collect(),
     }
 }

@@ -1,12 +1,16 @@
 //! Administration: topics, configs, offsets and share groups.
 
 mod configs;
+mod group_offsets;
+mod group_settings;
 mod groups;
 mod offsets;
 mod topics;
 
 pub use configs::{ConfigEntry, ConfigResource};
-pub use groups::{GroupListing, ShareGroupDescription, ShareGroupMember, SharePartitionOffset};
+pub use group_offsets::{OffsetReset, PartitionOutcomes, SharePartitionOffset};
+pub use group_settings::{AutoOffsetReset, GroupSetting, SettingKind, ShareGroupSettings};
+pub use groups::{GroupFilter, GroupListing, ShareGroupDescription, ShareGroupMember};
 pub use offsets::{Isolation, OffsetSpec};
 pub use topics::{BrokerDescription, ClusterDescription, NewTopic, PartitionDescription, TopicDescription};
 

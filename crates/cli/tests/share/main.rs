@@ -1,0 +1,8 @@
+//! `kshare produce`, `consume` and `groups` as a user runs them: on the embedded broker, and on real Kafka brokers.
+
+mod bad_input;
+mod consume;
+mod groups;
+mod produce;
+mod real;
+mod rig;
