@@ -58,6 +58,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(code) = memory::again_with_plain_allocator() {
+        return code;
+    }
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     if runtime.block_on(soak(plan)) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -69,7 +72,7 @@ async fn soak(plan: Plan) -> bool {
     let broker = Arc::new(builder.start().await.expect("the embedded broker starts"));
     let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers())).expect("an admin");
     // Old records go, so that memory can be flat; what waits is far less than this.
-    let topic = NewTopic::new(TOPIC, plan.partitions).config("retention.bytes", "67108864");
+    let topic = NewTopic::new(TOPIC, plan.partitions).config("retention.bytes", "33554432");
     admin.create_topic(topic).await.expect("the topic is created");
     let limit = DELIVERIES.to_string();
     let settings = [
@@ -95,7 +98,7 @@ async fn soak(plan: Plan) -> bool {
         })
         .collect();
     let trouble = tokio::spawn(trouble::make(Arc::clone(&broker), plan, Arc::clone(&producing)));
-    let memory = watch(plan, &book).await;
+    let memory = watch(plan, &book, &broker).await;
 
     producing.store(false, Ordering::Relaxed);
     producer.await.expect("the producer ends");
@@ -118,14 +121,16 @@ async fn soak(plan: Plan) -> bool {
 }
 
 /// A progress line every few seconds, and samples of memory.
-async fn watch(plan: Plan, book: &Book) -> memory::Samples {
+async fn watch(plan: Plan, book: &Book, broker: &EmbeddedBroker) -> memory::Samples {
     let started = Instant::now();
     let mut memory = memory::Samples::default();
     let step = (plan.length / 40).clamp(Duration::from_secs(1), Duration::from_secs(15));
     while started.elapsed() < plan.length {
         tokio::time::sleep(step).await;
         memory.take();
-        eprintln!("{:>4} s  {}  {memory}", started.elapsed().as_secs(), book.line());
+        let (seconds, connections) = (started.elapsed().as_secs(), broker.connection_count());
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        eprintln!("{seconds:>4} s  {}  connections {connections:>3}  tasks {tasks:>4}  {memory}", book.line());
     }
     memory
 }
