@@ -23,19 +23,15 @@ pub(crate) fn error_answer(ctx: &RequestContext, body: Reader, code: ErrorCode) 
     };
     match (plain, ctx.key.0) {
         (Some(answer), _) => Ok(answer),
-        (None, 0) => Ok(ctx.answer(&produce(decode(ctx, body)?, code))),
-        (None, 1) => Ok(ctx.answer(&fetch(ctx, decode(ctx, body)?, code))),
-        (None, 2) => Ok(ctx.answer(&list_offsets(decode(ctx, body)?, code))),
-        (None, 3) => Ok(ctx.answer(&metadata(decode(ctx, body)?, code))),
-        (None, 10) => Ok(ctx.answer(&find_coordinator(ctx, decode(ctx, body)?, code))),
-        (None, 19) => Ok(ctx.answer(&create_topics(decode(ctx, body)?, code))),
-        (None, 24) => Ok(ctx.answer(&add_partitions(decode(ctx, body)?, code))),
+        (None, 0) => Ok(ctx.answer(&produce(ctx.decode(body)?, code))),
+        (None, 1) => Ok(ctx.answer(&fetch(ctx, ctx.decode(body)?, code))),
+        (None, 2) => Ok(ctx.answer(&list_offsets(ctx.decode(body)?, code))),
+        (None, 3) => Ok(ctx.answer(&metadata(ctx.decode(body)?, code))),
+        (None, 10) => Ok(ctx.answer(&find_coordinator(ctx, ctx.decode(body)?, code))),
+        (None, 19) => Ok(ctx.answer(&create_topics(ctx.decode(body)?, code))),
+        (None, 24) => Ok(ctx.answer(&add_partitions(ctx.decode(body)?, code))),
         (None, _) => super::errors_admin::error_answer(ctx, body, code).unwrap_or(Err(CloseReason::Fault)),
     }
-}
-
-pub(super) fn decode<R: Request>(ctx: &RequestContext, mut body: Reader) -> Result<R, CloseReason> {
-    R::decode(&mut body, ctx.version).map_err(|error| CloseReason::Malformed(error.to_string()))
 }
 
 fn produce(request: ProduceRequest, error_code: ErrorCode) -> ProduceResponse {

@@ -1,6 +1,5 @@
 //! Answers of administrators' APIs that carry an error for each thing that was asked for, for injected faults.
 
-use super::errors::decode;
 use super::{Answer, RequestContext};
 use crate::cluster::CloseReason;
 use kafka_share_messages::*;
@@ -11,7 +10,7 @@ pub(super) fn error_answer(ctx: &RequestContext, body: Reader, code: ErrorCode) 
     macro_rules! entries {
         ($($key:literal => $answer:ident),* $(,)?) => {
             match ctx.key.0 {
-                $($key => Some(decode(ctx, body).map(|request| ctx.answer(&$answer(request, code)))),)*
+                $($key => Some(ctx.decode(body).map(|request| ctx.answer(&$answer(request, code)))),)*
                 _ => None,
             }
         };

@@ -80,8 +80,8 @@ pub(crate) use table::{handle, versions};
 use crate::Now;
 use crate::cluster::{CloseReason, ConnId, Parked, WaitKey};
 use crate::faults::AnswerFault;
-use kafka_share_messages::{ApiKey, Message, frame};
-use kafka_share_wire::{Frame, Str};
+use kafka_share_messages::{ApiKey, Message, Request, frame};
+use kafka_share_wire::{Frame, Reader, Str};
 use std::time::Duration;
 
 /// The request being served, apart from its body.
@@ -100,6 +100,14 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
+    /// The request that a body holds, and nothing else.
+    fn decode<R: Request>(&self, mut body: Reader) -> Result<R, CloseReason> {
+        let malformed = |error: kafka_share_wire::Error| CloseReason::Malformed(format!("{}: {error}", R::NAME));
+        let request = R::decode(&mut body, self.version).map_err(malformed)?;
+        body.finish().map_err(malformed)?;
+        Ok(request)
+    }
+
     /// The answer to this request.
     pub(crate) fn answer<M: Message>(&self, response: &M) -> Answer {
         match frame::encode_response(self.key, response, self.version, self.correlation_id) {

@@ -85,13 +85,10 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
 fn run<R: Request>(
     cluster: &mut Cluster,
     ctx: &RequestContext,
-    mut body: Reader,
+    body: Reader,
     handler: fn(&mut Cluster, &RequestContext, R) -> Outcome<R::Response>,
 ) -> Result<Served, CloseReason> {
-    let malformed = |error: kafka_share_wire::Error| CloseReason::Malformed(format!("{}: {error}", R::NAME));
-    let request = R::decode(&mut body, ctx.version).map_err(malformed)?;
-    body.finish().map_err(malformed)?;
-    Ok(match handler(cluster, ctx, request) {
+    Ok(match handler(cluster, ctx, ctx.decode(body)?) {
         Outcome::Reply(response) => Served::Answer(ctx.answer(&response)),
         Outcome::Close(reason) => return Err(reason),
         Outcome::NoReply => Served::Nothing,
