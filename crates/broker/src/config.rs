@@ -82,7 +82,8 @@ pub struct ClusterConfig {
     /// How long the markers of a decided transaction take, for tests of what happens meanwhile
     /// (`CONCURRENT_TRANSACTIONS`). Default 0: they are written before EndTxn is answered.
     pub marker_delay_ms: u64,
-    /// `producer.id.expiration.ms`: partitions forget producers that were idle for so long.
+    /// `producer.id.expiration.ms`: partitions forget producers whose last batch (by its timestamp) or marker is so old. They
+    /// are looked for every ten minutes.
     pub producer_id_expiration_ms: i64,
     /// `errors.deadletterqueue.topic.name.prefix`: the name of a dead letter queue (KIP-1191) must begin so.
     pub dead_letter_prefix: String,

@@ -15,17 +15,29 @@ use kafka_share_messages::produce_response::{
 };
 use kafka_share_messages::{ErrorCode, ProduceRequest, ProduceResponse};
 use kafka_share_wire::{Str, Uuid};
+use std::collections::HashMap;
 
 pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: ProduceRequest) -> Outcome<ProduceResponse> {
+    // As in Kafka: who may use no id at all may not write with one, and the whole request is refused.
+    let unnamed = request.transactional_id.is_none() && has_transactional(&request);
     let txn_id = request.transactional_id.as_ref().filter(|id| !id.is_empty());
     let mut responses = Vec::with_capacity(request.topic_data.len());
     let mut leaders = Vec::new();
     let mut failed = false;
+    // As in Kafka: of a partition that is named twice the last records count.
+    let mut last: HashMap<(&Str, Uuid, i32), &PartitionProduceData> = HashMap::new();
+    for topic in &request.topic_data {
+        last.extend(topic.partition_data.iter().map(|data| ((&topic.name, topic.topic_id, data.index), data)));
+    }
     for topic in &request.topic_data {
         let found = find(cluster, ctx, topic);
         let mut partition_responses = Vec::with_capacity(topic.partition_data.len());
         for data in &topic.partition_data {
+            if !std::ptr::eq(last[&(&topic.name, topic.topic_id, data.index)], data) {
+                continue;
+            }
             let result = match found {
+                _ if unnamed => Err(Refusal::from(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED).into()),
                 _ if !(-1..=1).contains(&request.acks) => Err(Refusal::from(ErrorCode::INVALID_REQUIRED_ACKS).into()),
                 Err(code) => Err(Refusal::from(code).into()),
                 Ok(id) => append(cluster, ctx, &Batch { topic: id, data, txn_id, acks: request.acks }),
@@ -37,6 +49,9 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: Produ
                 finish(cluster, ctx, (id, tells_start), &mut response, &mut leaders);
             }
             partition_responses.push(response);
+        }
+        if partition_responses.is_empty() && !topic.partition_data.is_empty() {
+            continue;
         }
         responses.push(TopicProduceResponse {
             name: topic.name.clone(),
@@ -51,6 +66,12 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: Produ
     let node = |(node_id, host, port)| NodeEndpoint { node_id, host, port, ..Default::default() };
     let node_endpoints = endpoints(cluster, leaders).into_iter().map(node).collect();
     Outcome::Reply(ProduceResponse { responses, node_endpoints, ..Default::default() })
+}
+
+fn has_transactional(request: &ProduceRequest) -> bool {
+    let records =
+        request.topic_data.iter().flat_map(|topic| &topic.partition_data).filter_map(|data| data.records.as_ref());
+    records.filter_map(|records| parse_batch(records).ok()).any(|batch| batch.is_transactional())
 }
 
 struct Batch<'a> {

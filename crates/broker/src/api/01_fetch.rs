@@ -102,7 +102,7 @@ impl Fetch {
         }
         for (topic, asked) in self.existing() {
             let Ok(partition) = check(cluster, ctx, topic, asked) else { return true };
-            if diverges(partition, asked).is_some() {
+            if !matches!(diverges(partition, asked), Ok(None)) {
                 return true;
             }
             let upper = self.upper(partition);
@@ -180,7 +180,7 @@ impl Fetch {
         at_least_one: bool,
     ) -> Result<PartitionData, ErrorCode> {
         let partition = check(cluster, ctx, topic, asked)?;
-        let diverging = diverges(partition, asked);
+        let diverging = diverges(partition, asked)?;
         let upper = self.upper(partition);
         let log = &mut partition.log;
         let most = usize::try_from(asked.partition_max_bytes).unwrap_or(0).min(left);
@@ -255,13 +255,17 @@ fn check<'a>(
     Ok(partition)
 }
 
-/// Where the reader's past differs from the log, if it says which epoch it read last (KIP-595).
-fn diverges(partition: &Partition, asked: &FetchPartition) -> Option<(i32, i64)> {
+/// Where the reader's past differs from the log, if it says which epoch it read last (KIP-595). An epoch that is yet to come
+/// is out of range.
+fn diverges(partition: &Partition, asked: &FetchPartition) -> Result<Option<(i32, i64)>, ErrorCode> {
     if asked.last_fetched_epoch < 0 {
-        return None;
+        return Ok(None);
+    }
+    if asked.last_fetched_epoch > partition.leader_epoch {
+        return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
     let (epoch, end) = partition.log.end_of_epoch(asked.last_fetched_epoch);
-    (epoch < asked.last_fetched_epoch || end < asked.fetch_offset).then_some((epoch, end))
+    Ok((epoch < asked.last_fetched_epoch || end < asked.fetch_offset).then_some((epoch, end)))
 }
 
 fn failed(

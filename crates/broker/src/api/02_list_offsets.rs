@@ -9,6 +9,8 @@ use kafka_share_messages::list_offsets_request::ListOffsetsPartition;
 use kafka_share_messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use kafka_share_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
 use kafka_share_wire::Str;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
@@ -16,27 +18,41 @@ pub(crate) fn handle(
     request: ListOffsetsRequest,
 ) -> Outcome<ListOffsetsResponse> {
     let committed = request.isolation_level == 1;
-    let mut topics = Vec::with_capacity(request.topics.len());
+    let mut topics: Vec<ListOffsetsTopicResponse> = Vec::with_capacity(request.topics.len());
+    let mut places: HashMap<(&Str, i32), (usize, usize)> = HashMap::new();
+    let mut names: HashMap<&Str, usize> = HashMap::new();
     for topic in &request.topics {
-        let one = |asked: &ListOffsetsPartition| look_up(cluster, ctx, &topic.name, asked, committed);
-        let mut look = one;
-        let partitions = topic
-            .partitions
-            .iter()
-            .map(|asked| {
-                look(asked).unwrap_or_else(|code| ListOffsetsPartitionResponse {
-                    partition_index: asked.partition_index,
-                    error_code: code,
-                    timestamp: -1,
-                    offset: -1,
-                    leader_epoch: -1,
-                    ..Default::default()
-                })
-            })
-            .collect();
-        topics.push(ListOffsetsTopicResponse { name: topic.name.clone(), partitions, ..Default::default() });
+        let at = *names.entry(&topic.name).or_insert(topics.len());
+        if at == topics.len() {
+            topics.push(ListOffsetsTopicResponse { name: topic.name.clone(), ..Default::default() });
+        }
+        for asked in &topic.partitions {
+            match places.entry((&topic.name, asked.partition_index)) {
+                Entry::Vacant(place) => {
+                    place.insert((at, topics[at].partitions.len()));
+                    let found = look_up(cluster, ctx, &topic.name, asked, committed);
+                    topics[at].partitions.push(found.unwrap_or_else(|code| refused(asked, code)));
+                }
+                // Kafka answers a partition that is named twice once, with an error.
+                Entry::Occupied(place) => {
+                    let (topic, partition) = *place.get();
+                    topics[topic].partitions[partition] = refused(asked, ErrorCode::INVALID_REQUEST);
+                }
+            }
+        }
     }
     Outcome::Reply(ListOffsetsResponse { topics, ..Default::default() })
+}
+
+fn refused(asked: &ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPartitionResponse {
+    ListOffsetsPartitionResponse {
+        partition_index: asked.partition_index,
+        error_code,
+        timestamp: -1,
+        offset: -1,
+        leader_epoch: -1,
+        ..Default::default()
+    }
 }
 
 fn look_up(
@@ -70,6 +86,7 @@ fn look_up(
         time => log.first_at(time, upper).map(|at| (at.offset, at.timestamp, log.epoch_of(at.offset))),
     };
     let (offset, timestamp, leader_epoch) = found.unwrap_or((-1, -1, -1));
+    let leader_epoch = if ctx.version >= 4 { leader_epoch } else { -1 };
     let partition_index = asked.partition_index;
     Ok(ListOffsetsPartitionResponse { partition_index, timestamp, offset, leader_epoch, ..Default::default() })
 }

@@ -3,6 +3,7 @@
 //! Topics asked for by name are created where the request, the broker and the name allow it; like in Kafka, the answer
 //! that triggers a creation already lists the topic here, as there is nothing to wait for.
 
+use super::describe_cluster::CLUSTER_OPERATIONS;
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal, Topic};
 use kafka_share_messages::metadata_request::MetadataRequestTopic;
@@ -11,6 +12,7 @@ use kafka_share_messages::metadata_response::{
 };
 use kafka_share_messages::{ErrorCode, MetadataRequest, MetadataResponse};
 use kafka_share_wire::{Str, Uuid};
+use std::collections::HashSet;
 
 /// What a client without limits may do with a topic, as Kafka answers without an authoriser:
 /// read, write, create, delete, alter, describe, and their configs.
@@ -23,13 +25,26 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: MetadataRequest,
 ) -> Outcome<MetadataResponse> {
+    if let Some(error_code) = request.topics.as_deref().and_then(|topics| refused_ids(ctx.version, topics)) {
+        return Outcome::Reply(refuse(ctx.version, &request, error_code));
+    }
     let topics = match &request.topics {
         None => all_topics(cluster),
         // v0 has no null: there the empty list asks for all.
         Some(list) if ctx.version == 0 && list.is_empty() => all_topics(cluster),
         Some(list) => {
             let allow = ctx.version < 4 || request.allow_auto_topic_creation;
-            list.iter().map(|asked| one(cluster, ctx, asked, allow)).collect()
+            let mut seen = HashSet::new();
+            // As in Kafka: a topic is answered once, and next to ids names are not looked at.
+            let by_id = list.iter().any(|asked| !asked.topic_id.is_zero());
+            let mut topics = Vec::new();
+            for asked in list {
+                let name = asked.name.as_ref().filter(|_| !by_id);
+                if by_id != asked.topic_id.is_zero() && seen.insert((asked.topic_id, name)) {
+                    topics.push(one(cluster, ctx, asked, allow));
+                }
+            }
+            topics
         }
     };
     let mut topics: Vec<MetadataResponseTopic> = topics;
@@ -51,8 +66,43 @@ pub(crate) fn handle(
         cluster_id: Some(Str::from(&cluster.cluster_id)),
         controller_id: cluster.controller_id(),
         topics,
+        cluster_authorized_operations: match request.include_cluster_authorized_operations {
+            true if (8..=10).contains(&ctx.version) => CLUSTER_OPERATIONS,
+            _ => NOT_ASKED,
+        },
         ..Default::default()
     })
+}
+
+/// Topic ids came with v10, but only from v12 on may topics be asked for by id.
+fn refused_ids(version: i16, topics: &[MetadataRequestTopic]) -> Option<ErrorCode> {
+    let unnamed = |topic: &MetadataRequestTopic| topic.name.is_none() && topic.topic_id.is_zero();
+    let nameless = |topic: &MetadataRequestTopic| topic.name.is_none() || !topic.topic_id.is_zero();
+    match version {
+        10 | 11 if topics.iter().any(nameless) => Some(ErrorCode::INVALID_REQUEST),
+        // Kafka trips over it.
+        12.. if topics.iter().all(|t| t.topic_id.is_zero()) && topics.iter().any(unnamed) => {
+            Some(ErrorCode::UNKNOWN_SERVER_ERROR)
+        }
+        _ => None,
+    }
+}
+
+/// The answer to a request that is refused as a whole.
+fn refuse(version: i16, request: &MetadataRequest, error_code: ErrorCode) -> MetadataResponse {
+    let topic = |topic: &MetadataRequestTopic| MetadataResponseTopic {
+        error_code,
+        name: Some(topic.name.clone().unwrap_or_default()),
+        topic_id: topic.topic_id,
+        topic_authorized_operations: NOT_ASKED,
+        ..Default::default()
+    };
+    MetadataResponse {
+        topics: request.topics.iter().flatten().map(topic).collect(),
+        controller_id: -1,
+        error_code: if version >= 13 { error_code } else { ErrorCode::NONE },
+        ..Default::default()
+    }
 }
 
 fn all_topics(cluster: &Cluster) -> Vec<MetadataResponseTopic> {

@@ -5,16 +5,18 @@ use crate::cluster::{Cluster, CoordinatorKind};
 use kafka_share_messages::list_groups_response::ListedGroup;
 use kafka_share_messages::{ListGroupsRequest, ListGroupsResponse};
 use kafka_share_wire::Str;
+use std::collections::HashSet;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
     ctx: &RequestContext,
     request: ListGroupsRequest,
 ) -> Outcome<ListGroupsResponse> {
-    let passes =
-        |filter: &[Str], value: &str| filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(value));
+    let lower = |filter: &[Str]| filter.iter().map(|f| f.to_ascii_lowercase()).collect::<HashSet<_>>();
+    let (states, types) = (lower(&request.states_filter), lower(&request.types_filter));
+    let passes = |filter: &HashSet<String>, value: &str| filter.is_empty() || filter.contains(value);
     let listed = |(name, group): (&Str, &crate::group_coordinator::ShareGroup)| {
-        let shown = passes(&request.states_filter, group.state()) && passes(&request.types_filter, "share");
+        let shown = passes(&states, &group.state().to_ascii_lowercase()) && passes(&types, "share");
         shown.then(|| ListedGroup {
             group_id: name.clone(),
             protocol_type: Str::from_static("share"),

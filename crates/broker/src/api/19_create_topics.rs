@@ -10,13 +10,15 @@ use crate::settings::{self, Overrides, TOPIC_DEFINITIONS};
 use kafka_share_messages::create_topics_request::CreatableTopic;
 use kafka_share_messages::create_topics_response::CreatableTopicResult;
 use kafka_share_messages::{CreateTopicsRequest, CreateTopicsResponse, ErrorCode};
-use kafka_share_wire::{Str, Uuid};
-use std::collections::HashSet;
+use kafka_share_wire::Str;
+use std::collections::{HashMap, HashSet};
 
 /// What a request comes down to once it was checked.
 struct Plan {
     partitions: i32,
     replicas: usize,
+    /// The nodes of each partition, where they were asked for.
+    placed: Vec<Vec<i32>>,
     overrides: Overrides,
 }
 
@@ -32,6 +34,7 @@ pub(crate) fn handle(
             twice.insert(topic.name.clone());
         }
     }
+    let like = collisions(cluster, &request.topics);
     let mut topics = Vec::with_capacity(request.topics.len());
     let mut refused_twice = HashSet::new();
     for topic in &request.topics {
@@ -42,7 +45,7 @@ pub(crate) fn handle(
         let plan = if duplicate {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
         } else {
-            check(cluster, topic)
+            check(cluster, topic, &like)
         };
         topics.push(match plan {
             Ok(plan) => create(cluster, &topic.name, plan, request.validate_only),
@@ -60,18 +63,22 @@ pub(crate) fn handle(
 }
 
 fn create(cluster: &mut Cluster, name: &Str, plan: Plan, validate_only: bool) -> CreatableTopicResult {
-    let replicas = plan.replicas.min(cluster.alive_nodes().count().max(1));
+    let cut = || plan.replicas.min(cluster.alive_nodes().count().max(1));
+    let replicas = if plan.placed.is_empty() { cut() } else { plan.replicas };
     let configs = created_configs(&plan.overrides);
     let topic_id = if validate_only {
-        Uuid::ZERO
+        // As in Kafka: the id that it would have had.
+        cluster.rng.uuid()
     } else {
         let id = cluster.insert_topic(name, plan.partitions, replicas);
+        cluster.place_replicas(id, 0, plan.placed);
         cluster.set_topic_overrides(id, plan.overrides);
         id
     };
     CreatableTopicResult {
         name: name.clone(),
         topic_id,
+        error_message: None,
         num_partitions: plan.partitions,
         replication_factor: replicas as i16,
         configs: Some(configs),
@@ -79,34 +86,53 @@ fn create(cluster: &mut Cluster, name: &Str, plan: Plan, validate_only: bool) ->
     }
 }
 
-fn check(cluster: &Cluster, topic: &CreatableTopic) -> Result<Plan, Refusal> {
+/// Dots and underscores are one in the names of metrics, so names must not differ in them alone.
+fn unified(name: &str) -> Option<String> {
+    name.contains(['.', '_']).then(|| name.replace('.', "_"))
+}
+
+/// Topics that exist, by their unified name, where the new ones may collide with one.
+fn collisions(cluster: &Cluster, new: &[CreatableTopic]) -> HashMap<String, Str> {
+    if new.iter().all(|topic| unified(&topic.name).is_none()) {
+        return HashMap::new();
+    }
+    cluster.topics.iter().filter_map(|topic| Some((unified(&topic.name)?, topic.name.clone()))).collect()
+}
+
+fn check(cluster: &Cluster, topic: &CreatableTopic, like: &HashMap<String, Str>) -> Result<Plan, Refusal> {
     check_topic_name(&topic.name)?;
+    if topic.name.as_str() == "__cluster_metadata" {
+        let why = "Creation of internal topic __cluster_metadata is prohibited.";
+        return Err(Refusal::new(ErrorCode::INVALID_REQUEST, why));
+    }
     if cluster.topics.get(&topic.name).is_some() {
         let why = format!("Topic '{}' already exists.", topic.name);
         return Err(Refusal::new(ErrorCode::TOPIC_ALREADY_EXISTS, why));
     }
-    let (partitions, replicas) =
-        if topic.assignments.is_empty() { counts(cluster, topic)? } else { assigned(cluster, topic)? };
-    cluster.check_room(partitions as usize)?;
+    if let Some(other) = unified(&topic.name).and_then(|name| like.get(&name)) {
+        let why = format!("Topic '{}' collides with existing topic: {other}", topic.name);
+        return Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, why));
+    }
     let mut overrides = Overrides::new();
     for config in &topic.configs {
-        let value = config.value.as_deref();
-        if value.is_some() {
-            settings::change(TOPIC_DEFINITIONS, &mut overrides, &config.name, settings::Change::Set, value)?;
-        }
+        let null = || {
+            let why = format!("Null value not supported for topic configs: {}", config.name);
+            Refusal::new(ErrorCode::INVALID_CONFIG, why)
+        };
+        let value = config.value.as_deref().ok_or_else(null)?;
+        settings::change(TOPIC_DEFINITIONS, &mut overrides, &config.name, settings::Change::Set, Some(value))?;
     }
-    Ok(Plan { partitions, replicas, overrides })
+    let (partitions, replicas, placed) = if topic.assignments.is_empty() {
+        let (partitions, replicas) = counts(cluster, topic)?;
+        (partitions, replicas, Vec::new())
+    } else {
+        assigned(cluster, topic)?
+    };
+    cluster.check_room(partitions as usize)?;
+    Ok(Plan { partitions, replicas, placed, overrides })
 }
 
 fn counts(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize), Refusal> {
-    let partitions = match topic.num_partitions {
-        -1 => cluster.config.default_partitions,
-        n if n <= 0 => {
-            let why = "Number of partitions was set to an invalid non-positive value.";
-            return Err(Refusal::new(ErrorCode::INVALID_PARTITIONS, why));
-        }
-        n => n,
-    };
     let replicas = match topic.replication_factor {
         -1 => cluster.config.default_replication,
         n if n <= 0 => {
@@ -115,10 +141,18 @@ fn counts(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize), Ref
         }
         n => n,
     };
+    let partitions = match topic.num_partitions {
+        -1 => cluster.config.default_partitions,
+        n if n <= 0 => {
+            let why = "Number of partitions was set to an invalid non-positive value.";
+            return Err(Refusal::new(ErrorCode::INVALID_PARTITIONS, why));
+        }
+        n => n,
+    };
     Ok((partitions, replicas as usize))
 }
 
-fn assigned(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize), Refusal> {
+fn assigned(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize, Vec<Vec<i32>>), Refusal> {
     let bad = |code, why: &str| Err(Refusal::new(code, why));
     if topic.num_partitions != -1 {
         return bad(
@@ -132,21 +166,16 @@ fn assigned(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize), R
             "A manual partition assignment was specified, but replication factor was not set to -1.",
         );
     }
-    let mut indexes: Vec<i32> = topic.assignments.iter().map(|a| a.partition_index).collect();
-    indexes.sort_unstable();
-    if indexes.iter().enumerate().any(|(i, index)| *index != i as i32) {
+    let mut assignments: Vec<_> = topic.assignments.iter().collect();
+    assignments.sort_by_key(|assignment| assignment.partition_index);
+    if assignments.iter().enumerate().any(|(i, assignment)| assignment.partition_index != i as i32) {
         return bad(
             ErrorCode::INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         );
     }
-    let replicas = topic.assignments.iter().map(|a| a.broker_ids.len()).min().unwrap_or(0);
-    let known = topic.assignments.iter().flat_map(|a| &a.broker_ids).all(|id| cluster.node(*id).is_some());
-    if replicas == 0 || !known {
-        return bad(
-            ErrorCode::INVALID_REPLICA_ASSIGNMENT,
-            "The manual partition assignment is empty or includes an unknown broker.",
-        );
-    }
-    Ok((indexes.len() as i32, replicas))
+    let placed: Vec<Vec<i32>> = assignments.iter().map(|assignment| assignment.broker_ids.clone()).collect();
+    let replicas = placed.first().map_or(0, Vec::len);
+    cluster.check_placement(&placed, replicas)?;
+    Ok((placed.len() as i32, replicas, placed))
 }

@@ -5,7 +5,8 @@ use crate::cluster::{Cluster, Refusal};
 use kafka_share_messages::delete_topics_request::DeleteTopicState;
 use kafka_share_messages::delete_topics_response::DeletableTopicResult;
 use kafka_share_messages::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode};
-use kafka_share_wire::Str;
+use kafka_share_wire::{Str, Uuid};
+use std::collections::HashMap;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
@@ -14,7 +15,45 @@ pub(crate) fn handle(
 ) -> Outcome<DeleteTopicsResponse> {
     let by_name = |name| DeleteTopicState { name: Some(name), ..Default::default() };
     let asked = if ctx.version >= 6 { request.topics } else { request.topic_names.into_iter().map(by_name).collect() };
-    let responses = asked.into_iter().map(|topic| delete(cluster, ctx, topic)).collect();
+    let mut ids: HashMap<Uuid, (usize, Option<Str>)> = HashMap::new();
+    let mut names: HashMap<Str, usize> = HashMap::new();
+    for topic in &asked {
+        match &topic.name {
+            Some(name) => *names.entry(name.clone()).or_default() += 1,
+            None => ids.entry(topic.topic_id).or_default().0 += 1,
+        }
+    }
+    // A name may stand for a topic that its id stands for too.
+    for name in names.keys() {
+        let named = cluster.topics.get(name).and_then(|topic| ids.get_mut(&topic.id));
+        if let Some((_, also)) = named {
+            *also = Some(name.clone());
+        }
+    }
+    let also: HashMap<Str, Uuid> = ids.iter().filter_map(|(id, (_, name))| Some((name.clone()?, *id))).collect();
+    let mut responses = Vec::with_capacity(asked.len());
+    for topic in asked {
+        let times = match &topic.name {
+            Some(name) => names.get_mut(name).map(std::mem::take),
+            None if topic.topic_id.is_zero() => Some(1),
+            None => {
+                ids.get_mut(&topic.topic_id).filter(|(_, name)| name.is_none()).map(|(times, _)| std::mem::take(times))
+            }
+        };
+        let same = topic.name.as_ref().and_then(|name| also.get(name)).copied();
+        match times {
+            Some(1) if same.is_none() => responses.push(delete(cluster, ctx, topic)),
+            // Answered once, with an error, as in Kafka.
+            Some(1..) => responses.push(DeletableTopicResult {
+                name: topic.name,
+                topic_id: same.unwrap_or(topic.topic_id),
+                error_code: ErrorCode::INVALID_REQUEST,
+                error_message: Some(Str::from_static("The topic is named more than once.")),
+                ..Default::default()
+            }),
+            _ => {}
+        }
+    }
     Outcome::Reply(DeleteTopicsResponse { responses, ..Default::default() })
 }
 

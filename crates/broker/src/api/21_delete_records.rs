@@ -6,6 +6,7 @@ use kafka_share_messages::delete_records_request::DeleteRecordsPartition;
 use kafka_share_messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use kafka_share_messages::{DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode};
 use kafka_share_wire::Str;
+use std::collections::HashMap;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
@@ -15,7 +16,13 @@ pub(crate) fn handle(
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in &request.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for asked in &topic.partitions {
+        // As in Kafka, what is asked last of a partition counts.
+        let last: HashMap<i32, &DeleteRecordsPartition> =
+            topic.partitions.iter().map(|asked| (asked.partition_index, asked)).collect();
+        let is_last = |asked: &&DeleteRecordsPartition| {
+            last.get(&asked.partition_index).is_some_and(|l| std::ptr::eq(*l, *asked))
+        };
+        for asked in topic.partitions.iter().filter(is_last) {
             let result = delete(cluster, ctx, &topic.name, asked);
             partitions.push(DeleteRecordsPartitionResult {
                 partition_index: asked.partition_index,

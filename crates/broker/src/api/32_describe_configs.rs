@@ -3,7 +3,7 @@
 use super::configs::{BROKER, GROUP, SOURCE_DEFAULT, SOURCE_GROUP, SOURCE_STATIC_BROKER, SOURCE_TOPIC, TOPIC};
 use super::configs::{broker_settings, value_of};
 use super::{Outcome, RequestContext};
-use crate::cluster::{Cluster, Refusal};
+use crate::cluster::{Cluster, Refusal, check_topic_name};
 use crate::settings::{Definition, GROUP_DEFINITIONS, Overrides, TOPIC_DEFINITIONS};
 use kafka_share_messages::describe_configs_request::DescribeConfigsResource;
 use kafka_share_messages::describe_configs_response::{
@@ -51,6 +51,7 @@ fn describe(
     };
     match resource.resource_type {
         TOPIC => {
+            check_topic_name(name)?;
             let topic = cluster.topics.get(name).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
             Ok(settings(TOPIC_DEFINITIONS, &topic.overrides, SOURCE_TOPIC))
         }

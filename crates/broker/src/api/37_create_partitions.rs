@@ -13,21 +13,20 @@ pub(crate) fn handle(
     _ctx: &RequestContext,
     request: CreatePartitionsRequest,
 ) -> Outcome<CreatePartitionsResponse> {
-    let mut times: BTreeMap<&Str, usize> = BTreeMap::new();
+    let mut topics: BTreeMap<&Str, (&CreatePartitionsTopic, bool)> = BTreeMap::new();
     for topic in &request.topics {
-        *times.entry(&topic.name).or_default() += 1;
+        topics.entry(&topic.name).and_modify(|(_, twice)| *twice = true).or_insert((topic, false));
     }
     let mut results = Vec::new();
-    for (name, count) in &times {
-        let Some(topic) = request.topics.iter().find(|topic| topic.name == **name) else { continue };
-        let result = if *count > 1 {
+    for (name, (topic, twice)) in topics {
+        let result = if twice {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
         } else {
             grow(cluster, topic, request.validate_only)
         };
         let refusal = result.err();
         results.push(CreatePartitionsTopicResult {
-            name: (*name).clone(),
+            name: name.clone(),
             error_code: refusal.as_ref().map_or(ErrorCode::NONE, |refusal| refusal.code),
             error_message: refusal.map(|refusal| Str::from(refusal.message)).filter(|m| !m.is_empty()),
             ..Default::default()
@@ -48,19 +47,19 @@ fn grow(cluster: &mut Cluster, asked: &CreatePartitionsTopic, validate_only: boo
         // Kafka allows it and thereby moves keys between coordinators; state here is placed by the number there is.
         return Err(invalid("the partitions of an internal topic are fixed".into()));
     }
+    let mut placed: Vec<Vec<i32>> = Vec::new();
     if let Some(assignments) = &asked.assignments {
         let bad = |why: &str| Err(Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, why));
         if assignments.len() as i32 != asked.count - have {
             return bad("there must be one assignment for each new partition");
         }
-        let known = |id: &i32| cluster.node(*id).is_some();
-        if assignments.iter().any(|a| a.broker_ids.is_empty() || !a.broker_ids.iter().all(known)) {
-            return bad("an assignment is empty or names an unknown broker");
-        }
+        placed = assignments.iter().map(|assignment| assignment.broker_ids.clone()).collect();
+        cluster.check_placement(&placed, topic.partitions.first().map_or(1, |p| p.replicas.len()))?;
     }
     cluster.check_room((asked.count - have) as usize)?;
     if !validate_only {
         cluster.grow_topic(id, asked.count);
+        cluster.place_replicas(id, have as usize, placed);
     }
     Ok(())
 }

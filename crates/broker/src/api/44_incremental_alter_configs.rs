@@ -10,7 +10,7 @@ use kafka_share_messages::incremental_alter_configs_request::AlterConfigsResourc
 use kafka_share_messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use kafka_share_messages::{ErrorCode, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
 use kafka_share_wire::Str;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
@@ -18,17 +18,30 @@ pub(crate) fn handle(
     request: IncrementalAlterConfigsRequest,
 ) -> Outcome<IncrementalAlterConfigsResponse> {
     let mut responses = Vec::with_capacity(request.resources.len());
+    let mut times: HashMap<(i8, &str), usize> = HashMap::new();
     for resource in &request.resources {
+        *times.entry((resource.resource_type, &resource.resource_name)).or_default() += 1;
+    }
+    for resource in &request.resources {
+        if times[&(resource.resource_type, resource.resource_name.as_str())] > 1 {
+            let twice = Refusal::new(ErrorCode::INVALID_REQUEST, "Each resource must appear at most once.");
+            responses.push(answer(resource, Some(twice)));
+            continue;
+        }
         let refusal = alter(cluster, ctx, resource, request.validate_only).err();
-        responses.push(AlterConfigsResourceResponse {
-            error_code: refusal.as_ref().map_or(ErrorCode::NONE, |refusal| refusal.code),
-            error_message: refusal.map(|refusal| Str::from(refusal.message)),
-            resource_type: resource.resource_type,
-            resource_name: resource.resource_name.clone(),
-            ..Default::default()
-        });
+        responses.push(answer(resource, refusal));
     }
     Outcome::Reply(IncrementalAlterConfigsResponse { responses, ..Default::default() })
+}
+
+fn answer(resource: &AlterConfigsResource, refusal: Option<Refusal>) -> AlterConfigsResourceResponse {
+    AlterConfigsResourceResponse {
+        error_code: refusal.as_ref().map_or(ErrorCode::NONE, |refusal| refusal.code),
+        error_message: refusal.map(|refusal| Str::from(refusal.message)),
+        resource_type: resource.resource_type,
+        resource_name: resource.resource_name.clone(),
+        ..Default::default()
+    }
 }
 
 fn alter(
@@ -39,6 +52,9 @@ fn alter(
 ) -> Result<(), Refusal> {
     let name = resource.resource_name.as_str();
     match resource.resource_type {
+        TOPIC if name.is_empty() => {
+            Err(Refusal::new(ErrorCode::INVALID_REQUEST, "settings belong to one topic, whose name is missing"))
+        }
         TOPIC => {
             let missing = || {
                 let why = format!("The topic '{name}' does not exist.");

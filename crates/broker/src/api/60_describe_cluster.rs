@@ -7,7 +7,7 @@ use kafka_share_messages::{DescribeClusterRequest, DescribeClusterResponse, Erro
 use kafka_share_wire::Str;
 
 /// Create, alter, describe, cluster action, configs, idempotent write: all that Kafka grants without an authoriser.
-const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
+pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,

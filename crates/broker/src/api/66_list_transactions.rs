@@ -13,6 +13,7 @@ use kafka_share_wire::Str;
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{self, Ast, RepetitionKind, RepetitionRange, Visitor};
+use std::collections::HashSet;
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
@@ -28,10 +29,11 @@ pub(crate) fn handle(
     };
     let known = |name: &Str| Status::ALL.iter().any(|s| s.name() == name.as_str()) || name.as_str() == "Dead";
     let unknown_state_filters = request.state_filters.iter().filter(|name| !known(name)).cloned().collect();
+    let states: HashSet<&str> = request.state_filters.iter().map(Str::as_str).collect();
+    let producers: HashSet<i64> = request.producer_id_filters.iter().copied().collect();
     let wanted = |txn: &&Txn| {
-        let state = request.state_filters.is_empty()
-            || request.state_filters.iter().any(|name| name.as_str() == txn.status.name());
-        let producer = request.producer_id_filters.is_empty() || request.producer_id_filters.contains(&txn.producer_id);
+        let state = states.is_empty() || states.contains(txn.status.name());
+        let producer = producers.is_empty() || producers.contains(&txn.producer_id);
         let age = ctx.now.wall_ms.saturating_sub(txn.start_ms);
         // As Kafka: one that was never begun is as old as time.
         let old = request.duration_filter < 0 || age > request.duration_filter;

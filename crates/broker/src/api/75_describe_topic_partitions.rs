@@ -1,8 +1,8 @@
 //! DescribeTopicPartitions (v0): topics in the order of their names, a page at a time.
 
-use super::metadata::TOPIC_OPERATIONS;
+use super::metadata::{NOT_ASKED, TOPIC_OPERATIONS};
 use super::{Outcome, RequestContext};
-use crate::cluster::{Cluster, Partition};
+use crate::cluster::{Cluster, Partition, check_topic_name};
 use kafka_share_messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
@@ -19,7 +19,14 @@ pub(crate) fn handle(
     request: DescribeTopicPartitionsRequest,
 ) -> Outcome<DescribeTopicPartitionsResponse> {
     let from = request.cursor.as_ref().map(|cursor| (cursor.topic_name.clone(), cursor.partition_index));
-    let mut names: BTreeSet<Str> = request.topics.into_iter().map(|topic| topic.name).collect();
+    let asked: Vec<Str> = request.topics.into_iter().map(|topic| topic.name).collect();
+    let mut names: BTreeSet<Str> = asked.iter().cloned().collect();
+    if let Some((topic, index)) = &from {
+        // A list that goes on must hold the topic that it goes on with.
+        if *index < 0 || !(names.is_empty() || names.contains(topic)) {
+            return Outcome::Reply(refuse(asked));
+        }
+    }
     if names.is_empty() {
         names = cluster.topics.iter().map(|topic| topic.name.clone()).collect();
     }
@@ -33,8 +40,8 @@ pub(crate) fn handle(
             _ => 0,
         };
         let count = cluster.topics.get(&name).map_or(0, |topic| topic.partitions.len());
-        if count > first && left == 0 {
-            next_cursor = Some(Cursor { topic_name: name, partition_index: first as i32, ..Default::default() });
+        if left == 0 {
+            next_cursor = Some(Cursor { topic_name: name, partition_index: 0, ..Default::default() });
             break;
         }
         let take = left.min(count.saturating_sub(first));
@@ -46,15 +53,25 @@ pub(crate) fn handle(
             break;
         }
     }
-    // Kafka lists what it does not know first.
-    topics.sort_by_key(|topic| topic.error_code.is_ok());
     Outcome::Reply(DescribeTopicPartitionsResponse { topics, next_cursor, ..Default::default() })
+}
+
+/// The answer to a request that is refused as a whole.
+fn refuse(names: Vec<Str>) -> DescribeTopicPartitionsResponse {
+    let topic = |name| DescribeTopicPartitionsResponseTopic {
+        error_code: ErrorCode::INVALID_REQUEST,
+        name: Some(name),
+        topic_authorized_operations: NOT_ASKED,
+        ..Default::default()
+    };
+    DescribeTopicPartitionsResponse { topics: names.into_iter().map(topic).collect(), ..Default::default() }
 }
 
 fn describe(cluster: &Cluster, name: &Str, first: usize, take: usize) -> DescribeTopicPartitionsResponseTopic {
     let Some(topic) = cluster.topics.get(name) else {
         return DescribeTopicPartitionsResponseTopic {
-            error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            error_code: check_topic_name(name)
+                .map_or_else(|refusal| refusal.code, |()| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
             name: Some(name.clone()),
             topic_authorized_operations: TOPIC_OPERATIONS,
             ..Default::default()

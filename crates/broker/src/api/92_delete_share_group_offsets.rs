@@ -5,6 +5,7 @@ use crate::cluster::Cluster;
 use kafka_share_messages::delete_share_group_offsets_response::DeleteShareGroupOffsetsResponseTopic;
 use kafka_share_messages::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse, ErrorCode};
 use kafka_share_wire::{Str, Uuid};
+use std::collections::HashSet;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
@@ -18,10 +19,10 @@ pub(crate) fn handle(
         let error_code = ErrorCode::GROUP_ID_NOT_FOUND;
         return Outcome::Reply(DeleteShareGroupOffsetsResponse { error_code, ..Default::default() });
     }
+    let mut stored: HashSet<Uuid> = cluster.share.store.of_group(&request.group_id).map(|key| key.topic).collect();
     let mut one = |name: Str| {
         let topic = cluster.topics.get(&name).map(|topic| topic.id);
-        let has_state = |topic: &Uuid| cluster.share.store.of_group(&request.group_id).any(|key| key.topic == *topic);
-        let error_code = match topic.filter(has_state) {
+        let error_code = match topic.filter(|topic| stored.remove(topic)) {
             Some(topic) => {
                 cluster.share.delete_state(&request.group_id, Some(topic));
                 cluster.share.groups.forget_topic(&request.group_id, topic);

@@ -113,7 +113,7 @@ impl Cluster {
             for (index, partition) in topic.partitions.iter_mut().enumerate() {
                 let id = (topic.id, index as i32);
                 let batches = logs.remove(&id).unwrap_or_default();
-                let log = PartitionLog::restore(snapshots.remove(&id), &batches, now.wall_ms);
+                let log = PartitionLog::restore(snapshots.remove(&id), &batches);
                 partition.log = log.map_err(|LogDefect { position, why }| RestoreError::Log {
                     topic: topic.name.to_string(),
                     id,

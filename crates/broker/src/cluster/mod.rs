@@ -83,6 +83,8 @@ pub struct Cluster {
     pub(crate) log_bytes: usize,
     /// When old records and idle producers are looked for next.
     housekeeping: Duration,
+    /// When idle producers were last looked for.
+    producers_checked: Duration,
     group_overrides: BTreeMap<String, Overrides>,
     /// How often the cluster was started, if its data are kept.
     starts: i64,
@@ -128,6 +130,7 @@ impl Cluster {
             }),
             log_bytes: 0,
             housekeeping: housekeeping::EVERY,
+            producers_checked: Duration::ZERO,
             ahead: Duration::ZERO,
             connections: Connections::default(),
             waiters: Waiters::default(),

@@ -112,6 +112,51 @@ fn unknown_versions_are_answered_or_closed_as_kafka_does() {
 }
 
 #[test]
+fn replicas_are_where_they_were_asked_for() {
+    use kafka_share_messages::create_partitions_request::{CreatePartitionsAssignment, CreatePartitionsTopic};
+    use kafka_share_messages::create_topics_request::CreatableReplicaAssignment;
+    let mut client = Client::new(3);
+    let create = |nodes: &[&[i32]]| {
+        let one = |(index, ids): (usize, &&[i32])| CreatableReplicaAssignment {
+            partition_index: index as i32,
+            broker_ids: ids.to_vec(),
+            ..Default::default()
+        };
+        let topic = CreatableTopic {
+            name: Str::from_static("t"),
+            num_partitions: -1,
+            replication_factor: -1,
+            assignments: nodes.iter().enumerate().map(one).collect(),
+            ..Default::default()
+        };
+        CreateTopicsRequest { topics: vec![topic], ..Default::default() }
+    };
+    for bad in [&[&[1, 2][..], &[3]][..], &[&[1, 1]], &[&[4]], &[&[]]] {
+        let code = client.call(&create(bad)).topics[0].error_code;
+        assert_eq!(code, ErrorCode::INVALID_REPLICA_ASSIGNMENT, "{bad:?}");
+    }
+    let created = client.call(&create(&[&[3, 1], &[2, 3]])).topics.remove(0);
+    assert_eq!((created.error_code, created.replication_factor), (ErrorCode::NONE, 2));
+    let mut grow = |ids: &[i32]| {
+        let assignment = CreatePartitionsAssignment { broker_ids: ids.to_vec(), ..Default::default() };
+        let topic = CreatePartitionsTopic {
+            name: Str::from_static("t"),
+            count: 3,
+            assignments: Some(vec![assignment]),
+            ..Default::default()
+        };
+        let request = kafka_share_messages::CreatePartitionsRequest { topics: vec![topic], ..Default::default() };
+        client.call(&request).results[0].error_code
+    };
+    assert_eq!(grow(&[1]), ErrorCode::INVALID_REPLICA_ASSIGNMENT, "two replicas each");
+    assert_eq!(grow(&[1, 2]), ErrorCode::NONE);
+    client.restart();
+    let topic = client.cluster.topics.get("t").unwrap();
+    let found: Vec<_> = topic.partitions.iter().map(|p| (p.leader, p.replicas.clone())).collect();
+    assert_eq!(found, [(3, vec![3, 1]), (2, vec![2, 3]), (1, vec![1, 2])]);
+}
+
+#[test]
 fn bad_frames_close_and_never_panic() {
     let good = frame::encode_request(&MetadataRequest::default(), 12, 5, &Str::from_static("test")).unwrap().to_vec();
     for len in 0..good.len() - 4 {

@@ -203,6 +203,35 @@ impl Cluster {
         }
     }
 
+    /// Puts the replicas of partitions from `first` on where they were asked for; the first that is alive leads. For partitions
+    /// that nobody uses yet.
+    pub(crate) fn place_replicas(&mut self, id: Uuid, first: usize, placed: Vec<Vec<i32>>) {
+        let alive: Vec<i32> = self.alive_nodes().map(|node| node.id).collect();
+        let Some(topic) = self.topics.by_id_mut(id) else { return };
+        for (partition, replicas) in topic.partitions.iter_mut().skip(first).zip(placed) {
+            partition.leader = replicas.iter().find(|id| alive.contains(id)).copied().unwrap_or(-1);
+            partition.replicas = replicas;
+        }
+    }
+
+    /// Checks replicas that were asked for: as many for each partition, on nodes that exist.
+    pub(crate) fn check_placement(&self, placed: &[Vec<i32>], replicas: usize) -> Result<(), Refusal> {
+        let bad = |why: &str| Err(Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, why));
+        for nodes in placed {
+            if nodes.is_empty() || nodes.iter().any(|id| self.node(*id).is_none()) {
+                return bad("The manual partition assignment is empty or includes an unknown broker.");
+            }
+            let distinct: std::collections::BTreeSet<&i32> = nodes.iter().collect();
+            if distinct.len() < nodes.len() {
+                return bad("The manual partition assignment includes a broker more than once.");
+            }
+            if nodes.len() != replicas {
+                return bad("The manual partition assignment has partitions with different numbers of replicas.");
+            }
+        }
+        Ok(())
+    }
+
     /// The topic of this name, created if the request and the cluster allow it.
     pub(crate) fn topic_or_create(&mut self, name: &Str, allow: bool) -> Result<Uuid, Refusal> {
         if let Some(topic) = self.topics.get(name) {

@@ -37,7 +37,7 @@ struct Waiter {
 pub(super) struct Waiters {
     next: WaiterId,
     waiters: HashMap<WaiterId, Waiter>,
-    by_key: HashMap<WaitKey, Vec<WaiterId>>,
+    by_key: HashMap<WaitKey, BTreeSet<WaiterId>>,
     by_deadline: BTreeSet<(Duration, WaiterId)>,
     woken: BTreeSet<WaiterId>,
 }
@@ -61,7 +61,7 @@ impl Waiters {
         let id = self.next;
         self.next += 1;
         for key in &waiter.keys {
-            self.by_key.entry(key.clone()).or_default().push(id);
+            self.by_key.entry(key.clone()).or_default().insert(id);
         }
         self.by_deadline.insert((waiter.deadline, id));
         self.waiters.insert(id, waiter);
@@ -78,7 +78,7 @@ impl Waiters {
         self.woken.remove(&id);
         for key in &waiter.keys {
             if let Some(ids) = self.by_key.get_mut(key) {
-                ids.retain(|other| *other != id);
+                ids.remove(&id);
                 if ids.is_empty() {
                     self.by_key.remove(key);
                 }

@@ -3,6 +3,7 @@
 use kafka_share_messages::FetchRequest;
 use kafka_share_messages::fetch_request::FetchPartition;
 use kafka_share_wire::{Str, Uuid};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -157,7 +158,7 @@ fn key(by_id: bool, topic_id: Uuid, topic: &Str, partition: i32) -> PartitionKey
     }
 }
 
-/// The partitions of a request.
+/// The partitions of a request. One that is named twice is read once, where it was named first and as it was named last.
 pub(super) fn asked(request: &FetchRequest, by_id: bool) -> Vec<Followed> {
     let topic = |topic: &kafka_share_messages::fetch_request::FetchTopic| {
         let one = |asked: &FetchPartition| Followed {
@@ -167,5 +168,16 @@ pub(super) fn asked(request: &FetchRequest, by_id: bool) -> Vec<Followed> {
         };
         topic.partitions.iter().map(one).collect::<Vec<_>>()
     };
-    request.topics.iter().flat_map(topic).collect()
+    let mut all: Vec<Followed> = Vec::new();
+    let mut places = HashMap::new();
+    for followed in request.topics.iter().flat_map(topic) {
+        match places.entry(followed.key.clone()) {
+            Entry::Occupied(place) => all[*place.get()] = followed,
+            Entry::Vacant(place) => {
+                place.insert(all.len());
+                all.push(followed);
+            }
+        }
+    }
+    all
 }

@@ -51,7 +51,7 @@ pub(crate) fn assign(subscribers: &[Subscriber<'_>]) -> BTreeMap<Str, BTreeSet<T
             }
         }
     }
-    fill(subscribers, most_partitions, most_members, &mut shared, &mut result);
+    fill(subscribers, most_partitions, &mut shared, &mut result);
     cover(subscribers, &mut shared, &mut result);
     result
 }
@@ -78,41 +78,75 @@ fn assign_evenly(
             }
         }
     }
+    let mut by_use = ByUse::new(shared);
     for mine in result.values_mut() {
         let quota = if mine.len() <= each && more > 0 { each + 1 } else { each };
         more -= usize::from(quota > each);
-        while mine.len() < quota {
-            let free = partitions.iter().filter(|partition| !mine.contains(partition));
-            let Some(best) = free.min_by_key(|partition| shared[partition]).copied() else { break };
-            mine.insert(best);
-            *shared.entry(best).or_default() += 1;
+        let best: Vec<_> = by_use.least(quota.saturating_sub(mine.len()), |partition| !mine.contains(partition));
+        for partition in best {
+            mine.insert(partition);
+            by_use.used(partition);
         }
     }
     result
+}
+
+/// Partitions in the order of how many members they have.
+struct ByUse {
+    users: BTreeMap<TopicPartition, usize>,
+    order: BTreeSet<(usize, TopicPartition)>,
+}
+
+impl ByUse {
+    fn new(users: BTreeMap<TopicPartition, usize>) -> Self {
+        let order = users.iter().map(|(partition, users)| (*users, *partition)).collect();
+        ByUse { users, order }
+    }
+
+    /// The `count` that are used least among those that `fits`.
+    fn least(&self, count: usize, fits: impl Fn(&TopicPartition) -> bool) -> Vec<TopicPartition> {
+        self.order.iter().map(|(_, partition)| *partition).filter(fits).take(count).collect()
+    }
+
+    fn used(&mut self, partition: TopicPartition) {
+        let users = self.users.entry(partition).or_default();
+        self.order.remove(&(*users, partition));
+        *users += 1;
+        self.order.insert((*users, partition));
+    }
 }
 
 /// Gives members that have least what is used least.
 fn fill(
     subscribers: &[Subscriber<'_>],
     most_partitions: usize,
-    most_members: usize,
     shared: &mut BTreeMap<TopicPartition, usize>,
     result: &mut BTreeMap<Str, BTreeSet<TopicPartition>>,
 ) {
+    // What a subscriber wants before its cursor is in use already.
+    let mut cursors = vec![0; subscribers.len()];
+    let mut unused = shared.values().filter(|users| **users == 0).count();
     for round in 0..most_partitions {
-        for subscriber in subscribers {
+        if round > 0 && unused == 0 {
+            return;
+        }
+        for (subscriber, cursor) in subscribers.iter().zip(&mut cursors) {
             let Some(mine) = result.get_mut(subscriber.member) else { continue };
             if mine.len() > round {
                 continue;
             }
-            let free = subscriber.wants.iter().filter(|partition| !mine.contains(partition));
-            let Some(best) = free.min_by_key(|partition| shared[partition]).copied() else { continue };
-            // A partition is shared further only for a member that would have none.
-            let users = shared[&best];
-            if users == 0 || (mine.is_empty() && users < most_members.max(1)) || mine.is_empty() {
-                mine.insert(best);
-                shared.insert(best, users + 1);
-            }
+            let wants = &subscriber.wants;
+            *cursor += wants[*cursor..].iter().take_while(|partition| shared[partition] > 0).count();
+            let best = match wants.get(*cursor) {
+                Some(partition) => Some(*partition),
+                // A partition is shared further only for a member that would have none.
+                None if mine.is_empty() => wants.iter().min_by_key(|partition| shared[partition]).copied(),
+                None => None,
+            };
+            let Some(users) = best.and_then(|partition| shared.get_mut(&partition)) else { continue };
+            unused -= usize::from(*users == 0);
+            *users += 1;
+            mine.extend(best);
         }
     }
 }

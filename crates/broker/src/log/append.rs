@@ -77,8 +77,8 @@ impl PartitionLog {
         };
         if batch.has_producer_id() {
             if let Some(old) = self.producers.duplicate(&numbered) {
-                let log_append_time = if request.config.log_append_time { old.timestamp } else { -1 };
-                return Ok(Appended { base_offset: old.base_offset, log_append_time, duplicate: true });
+                // As in Kafka, whoever set it.
+                return Ok(Appended { base_offset: old.base_offset, log_append_time: old.timestamp, duplicate: true });
             }
             self.check_producer(&batch, &numbered, request)?;
         }
@@ -86,8 +86,7 @@ impl PartitionLog {
         let time = self.store(&batch, request)?;
         if batch.has_producer_id() {
             let stamp = if time >= 0 { time } else { batch.max_timestamp };
-            let times = (request.now_ms, stamp);
-            let began = self.producers.appended(&numbered, base_offset, times, batch.is_transactional());
+            let began = self.producers.appended(&numbered, base_offset, stamp, batch.is_transactional());
             if let Some(start) = began {
                 self.open.insert(start, batch.producer_id);
             }

@@ -275,7 +275,7 @@ fn compression_times_and_sequences_are_kept() {
     assert_eq!((batches[1].base_offset, batches[1].last_offset(), batches[1].record_count), (2, 3, 0));
     assert_eq!(log.append_as(options(2), &[("a", "2"), ("a", "3")]), 2);
     let bytes = log.log.all_batches();
-    let restored = PartitionLog::restore(Some(log.log.snapshot()), &bytes, log.at).unwrap();
+    let restored = PartitionLog::restore(Some(log.log.snapshot()), &bytes).unwrap();
     assert_eq!(restored.snapshot(), log.log.snapshot());
 }
 

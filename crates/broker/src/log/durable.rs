@@ -110,8 +110,8 @@ impl PartitionLog {
         })
     }
 
-    /// The log of a saved snapshot and batches. Producers count as heard of now.
-    pub(crate) fn restore(snapshot: Option<Bytes>, batches: &Bytes, now_ms: i64) -> Result<PartitionLog, LogDefect> {
+    /// The log of a saved snapshot and batches.
+    pub(crate) fn restore(snapshot: Option<Bytes>, batches: &Bytes) -> Result<PartitionLog, LogDefect> {
         let defect = |position: u64, why: String| LogDefect { position, why };
         let mut log = match snapshot {
             Some(bytes) => PartitionLog::read_snapshot(bytes)
@@ -130,7 +130,7 @@ impl PartitionLog {
             }
             log.storage.push_restored(BatchEntry::new(&batch, batch.base_offset, batch.max_timestamp));
             if batch.base_offset >= known {
-                log.replay(&batch, now_ms).map_err(bad)?;
+                log.replay(&batch).map_err(bad)?;
             }
             next = batch.last_offset() + 1;
             at += batch.as_bytes().len();
@@ -143,7 +143,7 @@ impl PartitionLog {
     }
 
     /// Takes a batch into account that was written after the snapshot.
-    fn replay(&mut self, batch: &RecordBatch, now_ms: i64) -> Result<(), String> {
+    fn replay(&mut self, batch: &RecordBatch) -> Result<(), String> {
         let base_offset = batch.base_offset;
         self.note_epoch(batch.partition_leader_epoch, base_offset);
         self.end_offset = batch.last_offset() + 1;
@@ -158,7 +158,7 @@ impl PartitionLog {
             let committed = record.kind == ControlRecordType::Commit;
             let coordinator_epoch = record.coordinator_epoch.unwrap_or(-1);
             let (id, epoch) = (batch.producer_id, batch.producer_epoch);
-            self.note_marker(id, epoch, coordinator_epoch, committed, base_offset, now_ms);
+            self.note_marker(id, epoch, coordinator_epoch, committed, base_offset, batch.max_timestamp);
             return Ok(());
         }
         let numbered = Numbered {
@@ -167,8 +167,7 @@ impl PartitionLog {
             first_sequence: batch.base_sequence,
             last_sequence: batch.last_sequence(),
         };
-        let began =
-            self.producers.appended(&numbered, base_offset, (now_ms, batch.max_timestamp), batch.is_transactional());
+        let began = self.producers.appended(&numbered, base_offset, batch.max_timestamp, batch.is_transactional());
         if let Some(start) = began {
             self.open.insert(start, batch.producer_id);
         }

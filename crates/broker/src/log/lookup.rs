@@ -15,10 +15,18 @@ impl PartitionLog {
     /// The first record at or after `timestamp` that lies below `upper`.
     pub(crate) fn first_at(&mut self, timestamp: i64, upper: i64) -> Option<TimestampedOffset> {
         let from = self.start_offset;
-        let hit = |entry: &&BatchEntry| entry.max_timestamp >= timestamp && entry.last_offset >= from;
-        let entry = *self.storage.entries().find(hit)?;
-        let found = self.in_batch(&entry, |found| found.timestamp >= timestamp && found.offset >= from);
-        found.filter(|found| found.offset < upper)
+        let mut next = from;
+        let found = loop {
+            let entry = *self.storage.entries_from(next).find(|entry| entry.max_timestamp >= timestamp)?;
+            // The record that makes the batch late enough may be below the log's start.
+            let found = self.in_batch(&entry, |found| found.timestamp >= timestamp && found.offset >= from);
+            if let Some(found) = found {
+                // Where the log sets the times, all records of the batch have this one.
+                break TimestampedOffset { offset: found.offset.max(from), ..found };
+            }
+            next = entry.last_offset + 1;
+        };
+        (found.offset < upper).then_some(found)
     }
 
     /// The first of the records with the greatest timestamp.

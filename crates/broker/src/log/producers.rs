@@ -128,13 +128,13 @@ impl Producers {
         if first == expected { Ok(()) } else { Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER) }
     }
 
-    /// Notes a batch that was checked and appended, with the time now and its own. Gives the start of a transaction that it
-    /// begins.
+    /// Notes a batch that was checked and appended, with its greatest timestamp, by which the producer's idleness is told, as
+    /// in Kafka. Gives the start of a transaction that it begins.
     pub(super) fn appended(
         &mut self,
         batch: &Numbered,
         base_offset: i64,
-        (now_ms, timestamp): (i64, i64),
+        timestamp: i64,
         transactional: bool,
     ) -> Option<i64> {
         let state = self.known.entry(batch.producer_id).or_insert_with(|| ProducerState::new(batch.epoch));
@@ -144,7 +144,7 @@ impl Producers {
         }
         let (first_sequence, last_sequence) = (batch.first_sequence, batch.last_sequence);
         state.batches.push_back(Appended { first_sequence, last_sequence, base_offset, timestamp });
-        state.last_timestamp = now_ms;
+        state.last_timestamp = timestamp;
         if transactional && state.txn_start.is_none() {
             state.txn_start = Some(base_offset);
             return Some(base_offset);
@@ -234,7 +234,7 @@ mod tests {
         let batch = |producer_id| Numbered { producer_id, epoch: 0, first_sequence: 0, last_sequence: 0 };
         for id in 0..MOST as i64 {
             assert_eq!(producers.check(&batch(id), true), Ok(()));
-            producers.appended(&batch(id), id, (id, id), id == 0);
+            producers.appended(&batch(id), id, id, id == 0);
         }
         assert_eq!(producers.check(&batch(-5), false), Err(ErrorCode::POLICY_VIOLATION));
         assert_eq!(producers.check_marker(-5, 0, 0, false), Err(ErrorCode::POLICY_VIOLATION));

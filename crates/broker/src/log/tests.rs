@@ -35,6 +35,40 @@ fn append(log: &mut PartitionLog, records: &Bytes) -> Result<i64, ErrorCode> {
     append_with(log, records, &TopicConfig::new(&Overrides::new())).map(|appended| appended.base_offset)
 }
 
+#[test]
+fn a_replay_tells_when_producers_were_last_heard_of() {
+    let mut log = PartitionLog::default();
+    append(&mut log, &batch(options(1, 0, 0), 2)).unwrap();
+    append(&mut log, &transactional(2, 0, 1)).unwrap();
+    mark(&mut log, 2, true);
+    let restored = PartitionLog::restore(None, &log.all_batches()).unwrap();
+    assert!(log.producers().iter().eq(restored.producers().iter()));
+    let last: Vec<i64> = restored.producers().iter().map(|(_, state)| state.last_timestamp).collect();
+    assert_eq!(last, [NOW + 1, NOW], "the greatest time of the batch, and the marker's");
+}
+
+#[test]
+fn offsets_by_time_pass_over_what_was_deleted() {
+    let timed = |times: &[i64]| {
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        for at in times {
+            builder.append(*at, None, None, []).unwrap();
+        }
+        builder.finish().unwrap().freeze()
+    };
+    let mut log = PartitionLog::default();
+    append(&mut log, &timed(&[100, 50])).unwrap();
+    append(&mut log, &timed(&[90])).unwrap();
+    log.delete_below(1);
+    assert_eq!(log.first_at(80, i64::MAX), Some(TimestampedOffset { offset: 2, timestamp: 90 }));
+    assert_eq!(log.first_at(100, i64::MAX), None);
+    let mut log = PartitionLog::default();
+    let own = Overrides::from([("message.timestamp.type", "LogAppendTime".to_owned())]);
+    append_with(&mut log, &timed(&[1, 1, 1]), &TopicConfig::new(&own)).unwrap();
+    log.delete_below(2);
+    assert_eq!(log.first_at(0, i64::MAX), Some(TimestampedOffset { offset: 2, timestamp: NOW }));
+}
+
 fn transactional(producer_id: i64, sequence: i32, records: usize) -> Bytes {
     batch(BatchOptions { transactional: true, ..options(producer_id, 0, sequence) }, records)
 }

@@ -1,13 +1,15 @@
 //! The journal's frames: one for all changes that belong together, so that a crash keeps all of them or none.
 //!
 //! A frame is a magic number, the payload's length and CRC-32C, and the CRC-32C of these three; then the payload, a list
-//! of entries. What a crash leaves of the last frame is told from damage by its place: nothing follows it.
+//! of entries. What a crash leaves of the last frame is told from damage: it is cut short, or its end was never written.
 
 use super::{Decoder, Encoder, Key, LogId};
 use bytes::Bytes;
 
 const MAGIC: [u8; 4] = *b"KSJ1";
 const HEADER: usize = 16;
+/// The least that file systems give to a file.
+const BLOCK: u64 = 512;
 
 /// Where a log's batches are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +66,16 @@ pub(super) enum Next {
     Corrupt(String),
 }
 
-/// The first frame of `bytes`.
-pub(super) fn next(bytes: &Bytes) -> Next {
+/// Whether the last block of what ends a file, and is there from `position` on, was never filled. A process that dies leaves
+/// a short file; only where the power goes can a file have its length without its content.
+fn is_unfilled(payload: &[u8], position: u64) -> bool {
+    let end = position + payload.len() as u64;
+    let block = (end.saturating_sub(1) / BLOCK * BLOCK).min(end.saturating_sub(8)).max(position);
+    payload[(block - position) as usize..].iter().all(|byte| *byte == 0)
+}
+
+/// The first frame of `bytes`, which are a file's from `position` on.
+pub(super) fn next(bytes: &Bytes, position: u64) -> Next {
     if bytes.is_empty() {
         return Next::End;
     }
@@ -83,8 +93,8 @@ pub(super) fn next(bytes: &Bytes) -> Next {
     }
     let payload = bytes.slice(HEADER..end);
     if crc32c::crc32c(&payload) != word(8) {
-        let last = bytes.len() == end;
-        return if last { Next::Torn } else { Next::Corrupt("the frame's checksum does not match".into()) };
+        let torn = bytes.len() == end && is_unfilled(&bytes[HEADER..], position + HEADER as u64);
+        return if torn { Next::Torn } else { Next::Corrupt("the frame's checksum does not match".into()) };
     }
     match entries(payload) {
         Ok(entries) => Next::Frame(entries, end),

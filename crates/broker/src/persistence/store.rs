@@ -53,8 +53,11 @@ impl Store {
         let mut values = BTreeMap::new();
         let mut logs = HashMap::new();
         let found = read_journal(&directory, &mut values, &mut logs)?;
-        if found.is_none() && !directory.logs()?.is_empty() {
-            return Err(DataDirError::corrupt(&directory.journal(1), 0, "the journal is missing"));
+        // The first commit holds no records yet: where there are some, there was a journal.
+        if found.as_ref().is_none_or(|found| found.len == 0) && !directory.logs()?.is_empty() {
+            let why = if found.is_some() { "the journal is cut short" } else { "the journal is missing" };
+            let number = found.as_ref().map_or(1, |found| found.number);
+            return Err(DataDirError::corrupt(&directory.journal(number), 0, why));
         }
         let saved = Saved { logs: read_logs(&directory, &logs)?, values: values.clone() };
         remove_unknown(&directory, &logs)?;
@@ -234,12 +237,16 @@ fn read_journal(
     let bytes = Bytes::from(fs::read(&path).map_err(DataDirError::io("read", &path))?);
     let mut at = 0;
     loop {
-        match frame::next(&bytes.slice(at..)) {
+        match frame::next(&bytes.slice(at..), at as u64) {
             Next::Frame(entries, len) => {
                 for entry in entries {
                     apply(entry, values, logs);
                 }
                 at += len;
+            }
+            // A journal takes the place of another one only once its first frame, which holds everything, is whole.
+            Next::End | Next::Torn if at == 0 && number > 1 => {
+                return Err(DataDirError::corrupt(&path, 0, "the journal is cut short"));
             }
             Next::End => break,
             Next::Torn => {

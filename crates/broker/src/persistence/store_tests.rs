@@ -77,11 +77,16 @@ fn a_journal_cut_anywhere_gives_whole_commits() {
         fs::write(journal(&directory), &whole[..len as usize]).unwrap();
         // Like the log of a commit that was cut short, this one may be longer than the journal knows.
         fs::write(directory.path().join("logs").join(log_name()), b"onetwo").unwrap();
+        if len < first {
+            // The journal is no longer one that the records could come from: they are not thrown away.
+            assert!(matches!(open(&directory), Err(DataDirError::Corrupt { offset: 0, .. })), "{len} bytes");
+            assert!(log(&directory).exists());
+            continue;
+        }
         let (mut store, saved) = open(&directory).unwrap();
         let expected: (Option<i64>, &[u8]) = match len {
             _ if len == whole.len() as u64 => (Some(2), b"onetwo"),
-            _ if len >= first => (Some(1), b"one"),
-            _ => (None, b""),
+            _ => (Some(1), b"one"),
         };
         assert_eq!(state(&saved), expected, "{len} of {} bytes", whole.len());
         // What comes next goes in the place of what was cut.
@@ -106,7 +111,7 @@ fn zeros_behind_the_last_commit_are_cut() {
 }
 
 #[test]
-fn damage_before_the_last_commit_is_told_with_file_and_place() {
+fn damage_is_told_with_file_and_place() {
     let (directory, first) = filled();
     let whole = fs::read(journal(&directory)).unwrap();
     for at in 0..whole.len() {
@@ -118,15 +123,36 @@ fn damage_before_the_last_commit_is_told_with_file_and_place() {
             Err(DataDirError::Corrupt { path, offset, .. }) => {
                 assert_eq!((path, offset), (journal(&directory), frame), "byte {at}");
             }
-            // The payload of the last frame cannot be told from one that was cut short.
-            Ok((_, saved)) => {
-                assert!(at as u64 >= first + 16, "byte {at} was not noticed");
-                assert_eq!(state(&saved), (Some(1), &b"one"[..]));
-                fs::write(log(&directory), b"onetwo").unwrap();
-            }
-            Err(error) => panic!("byte {at}: {error}"),
+            other => panic!("byte {at}: {other:?}"),
         }
     }
+    // The power went before the end of the last commit was written.
+    let mut bytes = whole.clone();
+    bytes[first as usize + 16..].fill(0);
+    fs::write(journal(&directory), bytes).unwrap();
+    assert_eq!(state(&open(&directory).unwrap().1), (Some(1), &b"one"[..]));
+}
+
+#[test]
+fn a_rewritten_journal_that_is_damaged_or_cut_costs_nothing_else() {
+    let (directory, _) = filled();
+    let (mut store, saved) = open(&directory).unwrap();
+    store.rewrite_journal().unwrap();
+    let path = store.directory.journal(store.number);
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        for bytes in [&flipped[..], &whole[..at]] {
+            fs::write(&path, bytes).unwrap();
+            let error = open(&directory).unwrap_err();
+            assert!(matches!(&error, DataDirError::Corrupt { offset: 0, .. }), "byte {at}: {error}");
+        }
+    }
+    // From a copy of the journal all is there again.
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(open(&directory).unwrap().1, saved);
 }
 
 #[test]

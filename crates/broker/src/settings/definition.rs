@@ -118,12 +118,13 @@ pub(crate) fn change(
     change: Change,
     value: Option<&str>,
 ) -> Result<(), Refusal> {
-    let unknown = || Refusal::new(ErrorCode::INVALID_CONFIG, format!("Unknown config name: {name}"));
-    let definition = find(definitions, name).ok_or_else(unknown)?;
+    // As in Kafka: what is not known is not set either.
     if change == Change::Delete {
-        overrides.remove(definition.name);
+        overrides.remove(name);
         return Ok(());
     }
+    let unknown = || Refusal::new(ErrorCode::INVALID_CONFIG, format!("Unknown config name: {name}"));
+    let definition = find(definitions, name).ok_or_else(unknown)?;
     let missing = || Refusal::new(ErrorCode::INVALID_REQUEST, format!("Null value not supported for : {name}"));
     let value = value.ok_or_else(missing)?;
     let new = if change == Change::Set { value.to_owned() } else { edit(definition, overrides, change, value)? };

@@ -12,7 +12,7 @@ use kafka_share_messages::share_fetch_response::{
 };
 use kafka_share_messages::{ErrorCode, ShareFetchResponse};
 use kafka_share_wire::{Str, Uuid};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What became of the acknowledgements that came with a fetch.
@@ -168,31 +168,30 @@ impl ShareFetch {
     }
 
     fn response(&mut self, cluster: &Cluster, config: &Arc<GroupConfig>, found: Found) -> ShareFetchResponse {
-        let mut all = found.partitions;
+        let mut all = Answered::new(found.partitions);
         if self.full {
             for tp in &self.partitions {
-                data_of(&mut all, *tp);
+                all.of(*tp);
             }
         }
         for result in std::mem::take(&mut self.acks) {
-            let data = data_of(&mut all, result.tp);
+            let data = all.of(result.tp);
             data.acknowledge_error_code = result.code;
             data.acknowledge_error_message = result.message;
             if result.code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
                 data.current_leader = hint(cluster, result.tp);
             }
         }
+        let all = all.partitions;
         let leaders: BTreeSet<i32> = all.iter().map(|(_, data)| data.current_leader.leader_id).collect();
         let mut responses: Vec<ShareFetchableTopicResponse> = Vec::new();
-        for ((topic, _), data) in all {
-            match responses.iter_mut().find(|response| response.topic_id == topic) {
-                Some(response) => response.partitions.push(data),
-                None => responses.push(ShareFetchableTopicResponse {
-                    topic_id: topic,
-                    partitions: vec![data],
-                    ..Default::default()
-                }),
+        let mut places: HashMap<Uuid, usize> = HashMap::new();
+        for ((topic_id, _), data) in all {
+            let place = *places.entry(topic_id).or_insert(responses.len());
+            if place == responses.len() {
+                responses.push(ShareFetchableTopicResponse { topic_id, ..Default::default() });
             }
+            responses[place].partitions.push(data);
         }
         // 0 is the default of an unset hint; only nodes that hints name are told of.
         let named = |id: &i32| {
@@ -212,13 +211,27 @@ fn is_not_leader(data: &PartitionData) -> bool {
     [data.error_code, data.acknowledge_error_code].contains(&ErrorCode::NOT_LEADER_OR_FOLLOWER)
 }
 
-fn data_of(all: &mut Vec<((Uuid, i32), PartitionData)>, tp: (Uuid, i32)) -> &mut PartitionData {
-    let at = all.iter().position(|(other, _)| *other == tp).unwrap_or_else(|| {
-        let data = PartitionData { partition_index: tp.1, records: Some(bytes::Bytes::new()), ..Default::default() };
-        all.push((tp, data));
-        all.len() - 1
-    });
-    &mut all[at].1
+/// The partitions of an answer, in order.
+struct Answered {
+    partitions: Vec<((Uuid, i32), PartitionData)>,
+    places: HashMap<(Uuid, i32), usize>,
+}
+
+impl Answered {
+    fn new(partitions: Vec<((Uuid, i32), PartitionData)>) -> Self {
+        let places = partitions.iter().enumerate().map(|(place, (tp, _))| (*tp, place)).collect();
+        Answered { partitions, places }
+    }
+
+    /// What is answered for a partition, which comes last if it was not there.
+    fn of(&mut self, tp: (Uuid, i32)) -> &mut PartitionData {
+        let place = *self.places.entry(tp).or_insert(self.partitions.len());
+        if place == self.partitions.len() {
+            let records = Some(bytes::Bytes::new());
+            self.partitions.push((tp, PartitionData { partition_index: tp.1, records, ..Default::default() }));
+        }
+        &mut self.partitions[place].1
+    }
 }
 
 fn hint(cluster: &Cluster, tp: (Uuid, i32)) -> LeaderIdAndEpoch {

@@ -1,9 +1,11 @@
 //! Hostile clients: whatever frames come in, over however many connections, the broker answers or closes, panics never and
 //! keeps nothing. `fuzz/fuzz_targets/broker` does the same for longer.
 
+mod cost;
 mod driver;
 mod seeds;
 
+use kafka_share_broker::{CloseReason, Output};
 use proptest::prelude::*;
 
 proptest! {
@@ -23,6 +25,31 @@ fn the_valid_requests_are_of_every_kind() {
         91, 92, 95, 96,
     ];
     assert_eq!(keys.into_iter().collect::<Vec<_>>(), served);
+}
+
+#[test]
+fn every_version_is_answered_in_its_own_shape() {
+    let node = kafka_share_broker::NodeConfig { id: 1, host: "localhost".into(), port: 9000 };
+    let mut config = kafka_share_broker::ClusterConfig { nodes: vec![node], ..Default::default() };
+    config.features.two_phase_commit = true;
+    let now = kafka_share_broker::Now { wall_ms: 1_700_000_000_000, ..Default::default() };
+    for seed in seeds::seeds() {
+        let mut cluster = kafka_share_broker::Cluster::new(config.clone(), 1);
+        let id = cluster.create_topic("t", 2).unwrap();
+        let conn = cluster.connect(now, 1);
+        let mut frame = seed.to_vec();
+        let at: Vec<usize> = (0..frame.len().saturating_sub(15)).filter(|at| frame[*at..*at + 16] == [7; 16]).collect();
+        at.into_iter().for_each(|at| frame[at..at + 16].copy_from_slice(&id.0));
+        let what = format!("API {} version {}", seed[1], seed[3]);
+        match cluster.handle_frame(now, conn, frame.into()) {
+            Ok(()) => {}
+            // Nothing else tells a producer that wants no answers.
+            Err(CloseReason::UnansweredError) => continue,
+            Err(reason) => panic!("{what}: {reason}"),
+        }
+        let closed = std::iter::from_fn(|| cluster.poll_output()).any(|output| matches!(output, Output::Close { .. }));
+        assert!(!closed, "{what}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn text(text: &'static str) -> Str {
 }
 
 fn add<R: Request>(all: &mut Vec<Bytes>, request: &R) {
-    for version in [R::MIN_VERSION, R::MAX_VERSION] {
+    for version in R::MIN_VERSION..=R::MAX_VERSION {
         // Some fields are not in all versions.
         if let Ok(frame) = frame::encode_request(request, version, 1, &text("c")) {
             all.push(Bytes::from(frame.to_vec()).slice(4..));
