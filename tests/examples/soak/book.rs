@@ -43,15 +43,19 @@ impl Partition {
         self.entries.get_mut(index)
     }
 
-    fn advance(&mut self) {
-        while self.entries.get(self.settled).is_some_and(|e| matches!(e.state, State::Accepted { .. })) {
+    /// Forgets the oldest of what is settled; gives how many of these had their answer lost.
+    fn advance(&mut self) -> u64 {
+        let settled = |e: &Entry| matches!(e.state, State::Accepted { .. } | State::Maybe);
+        while self.entries.get(self.settled).is_some_and(settled) {
             self.settled += 1;
         }
+        let mut maybe = 0;
         while self.settled > WATCHED {
-            self.entries.pop_front();
+            maybe += u64::from(self.entries.pop_front().is_some_and(|e| e.state == State::Maybe));
             self.base += 1;
             self.settled -= 1;
         }
+        maybe
     }
 }
 
@@ -63,6 +67,8 @@ struct Counts {
     redeliveries: AtomicU64,
     accepted: AtomicU64,
     late: AtomicU64,
+    /// Of those that are no longer watched.
+    maybe: AtomicU64,
     outcomes: Mutex<BTreeMap<&'static str, u64>>,
 }
 
@@ -87,7 +93,8 @@ impl Book {
     /// Records that wait, roughly.
     pub(crate) fn backlog(&self) -> u64 {
         let produced = self.counts.produced.load(Ordering::Relaxed);
-        produced.saturating_sub(self.counts.accepted.load(Ordering::Relaxed))
+        let settled = self.counts.accepted.load(Ordering::Relaxed) + self.counts.maybe.load(Ordering::Relaxed);
+        produced.saturating_sub(settled)
     }
 
     /// A member got a record with a delivery count.
@@ -127,7 +134,7 @@ impl Book {
             _ => {
                 entry.state = State::Accepted { count };
                 self.counts.accepted.fetch_add(1, Ordering::Relaxed);
-                partition_book.advance();
+                self.counts.maybe.fetch_add(partition_book.advance(), Ordering::Relaxed);
             }
         }
     }
@@ -165,7 +172,7 @@ impl Book {
 
     /// Prints what happened; whether all of it may happen.
     pub(crate) fn report(&self, length: Duration, troubles: &BTreeMap<&'static str, u64>, drained: bool) -> bool {
-        let (mut maybe, mut lost, mut worn) = (0, 0, 0);
+        let (mut maybe, mut lost, mut worn) = (self.counts.maybe.load(Ordering::Relaxed), 0, 0);
         for (index, partition) in self.partitions.iter().enumerate() {
             let partition = partition.lock().expect("not poisoned");
             for (at, entry) in partition.entries.iter().enumerate() {
