@@ -16,6 +16,9 @@ const JOIN_INTERVAL: Duration = Duration::from_millis(250);
 const EAGER_TIME: Duration = Duration::from_secs(10);
 /// Interval until the coordinator names one.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
+/// Bounds of an interval that is believed: neither a storm of heartbeats nor none before the session ends.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 /// Epoch that leaves the group.
 const LEAVE_EPOCH: i32 = -1;
 
@@ -217,11 +220,17 @@ impl Membership {
     }
 
     fn accepted(&mut self, now: Instant, response: &ShareGroupHeartbeatResponse) -> Option<MembershipEvent> {
+        if response.member_epoch <= 0 {
+            // A member has an epoch above 0; to send another would leave the group, or join it with every heartbeat.
+            self.telling = false;
+            self.retry(now);
+            return None;
+        }
         self.failures = 0;
         self.told |= std::mem::take(&mut self.telling);
         self.epoch = response.member_epoch;
         if let Ok(ms @ 1..) = u64::try_from(response.heartbeat_interval_ms) {
-            self.interval = Duration::from_millis(ms);
+            self.interval = Duration::from_millis(ms).clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL);
         }
         let assigned = response.assignment.as_ref().map(|assignment| {
             let topics = assignment.topic_partitions.iter();

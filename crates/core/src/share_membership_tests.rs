@@ -123,3 +123,28 @@ fn a_fenced_member_asks_often_for_its_new_assignment() {
     m.handle_response(now, token, &answer(1, None));
     assert_eq!(m.next_deadline(), Some(now + JOIN_INTERVAL));
 }
+
+#[test]
+fn epochs_and_intervals_of_a_hostile_coordinator_are_not_believed() {
+    let mut now = Instant::now();
+    let mut m = membership(now);
+    for epoch in [-1, 0, i32::MIN] {
+        let (token, join) = m.poll_heartbeat(now).unwrap();
+        assert_eq!(join.member_epoch, 0);
+        assert_eq!(m.handle_response(now, token, &answer(epoch, Some(vec![0]))), None);
+        assert!(m.poll_heartbeat(now).is_none(), "not at once again");
+        now = m.next_deadline().unwrap();
+    }
+    for (interval, believed) in [(i32::MAX, LONGEST_INTERVAL), (1, SHORTEST_INTERVAL)] {
+        let (token, _) = m.poll_heartbeat(now).unwrap();
+        let response = ShareGroupHeartbeatResponse { heartbeat_interval_ms: interval, ..answer(1, Some(vec![0])) };
+        assert!(m.handle_response(now, token, &response).is_some());
+        assert_eq!(m.next_deadline(), Some(now + believed));
+        now += believed;
+    }
+    // An epoch that goes wrong later neither leaves the group nor joins it again.
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    assert_eq!(m.handle_response(now, token, &answer(-1, None)), None);
+    now = m.next_deadline().unwrap();
+    assert_eq!(m.poll_heartbeat(now).unwrap().1.member_epoch, 1);
+}

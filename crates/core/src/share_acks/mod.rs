@@ -1,6 +1,7 @@
 //! Acknowledgements of delivered records: one small state per acquired offset, written in O(1), formed into ranges when
 //! a request is built. Every acknowledgement ends in exactly one [`Outcome`].
 
+mod renewals;
 mod slot;
 mod table;
 
@@ -36,7 +37,7 @@ impl AckType {
 pub const GAP: i8 = 0;
 
 /// A delivered record: where its state is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordHandle {
     pub(crate) slot: SlotRef,
     pub(crate) index: u32,

@@ -1,7 +1,10 @@
 //! One slot: the acquired offsets of one partition in one fetch answer, with a state byte for each.
 
-use super::{AckOutcome, GAP, Outcome};
+use super::{AckOutcome, AckType, GAP, Outcome};
 use crate::metadata::TopicIdPartition;
+use crate::share_fetch::Delivery;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A run of acquired offsets with one delivery count.
@@ -38,6 +41,11 @@ pub(super) const DONE: u8 = 0x40;
 pub(super) const FOLLOWS: u8 = 0x50;
 /// Given up without a word from the application, as its lock was lost.
 pub(super) const LOST: u8 = 0x60;
+/// As `FOLLOWS`, after a renewal that the application did not ask for.
+pub(super) const FOLLOWS_EXTENSION: u8 = 0x70;
+/// A renewal of a record that the application works on: RENEW on the wire, without an outcome of its own, and the record
+/// is not handed out again.
+pub(super) const EXTEND: u8 = 5;
 const PHASE: u8 = 0xf0;
 const TYPE: u8 = 0x0f;
 
@@ -47,6 +55,16 @@ pub(super) fn phase(state: u8) -> u8 {
 
 pub(super) fn type_of(state: u8) -> i8 {
     (state & TYPE) as i8
+}
+
+/// Type of a state as it goes on the wire.
+fn wire_type(state: u8) -> i8 {
+    if state & TYPE == EXTEND { AckType::Renew.code() } else { type_of(state) }
+}
+
+/// Whether a type keeps the record.
+pub(super) fn renews(code: i8) -> bool {
+    code == AckType::Renew.code() || code == EXTEND as i8
 }
 
 #[derive(Debug)]
@@ -65,6 +83,16 @@ pub(super) struct Slot {
     /// When the first acknowledgement in phase `FOLLOWS` was given.
     pub(super) follows_since: Option<Instant>,
     pub(super) lock_until: Instant,
+    /// Locks that were renewed, by number.
+    pub(super) renewed: BTreeMap<u32, Instant>,
+    /// `lock_until` has passed, and what had no other lock was given up.
+    pub(super) base_expired: bool,
+    /// Where the records are, for those that are handed out again after a renewal.
+    pub(super) delivery: Option<Arc<Delivery>>,
+    /// Offsets below this number were handed to the application.
+    pub(super) handed: u32,
+    /// When the locks of what was handed out are to be renewed unasked, and until when that may go on.
+    pub(super) extend: Option<(Instant, Instant)>,
     /// The lock is gone: nothing of this slot is sent any more.
     pub(super) stale: bool,
     /// Records are still in the buffer or in the application's hands.
@@ -72,6 +100,28 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    pub(super) fn lock_of(&self, index: u32) -> Instant {
+        self.renewed.get(&index).map_or(self.lock_until, |until| self.lock_until.max(*until))
+    }
+
+    /// Gives up what has no lock any more at `before`; answers how many acknowledgements that ended.
+    pub(super) fn expire(&mut self, before: Instant, out: &mut impl Extend<AckOutcome>) -> u32 {
+        let pending = self.pending;
+        let gone: Vec<u32> = if self.base_expired {
+            self.renewed.iter().filter(|(_, until)| **until < before).map(|(index, _)| *index).collect()
+        } else {
+            self.base_expired = true;
+            (0..self.states.len() as u32).filter(|i| self.lock_of(*i) < before).collect()
+        };
+        for index in gone {
+            self.renewed.remove(&index);
+            let offset = self.offset(index);
+            self.finish(PENDING, offset, offset, Outcome::LockLost, out);
+            self.give_up_held(offset, offset);
+        }
+        pending - self.pending
+    }
+
     pub(super) fn offset(&self, index: u32) -> i64 {
         let i = self.ranges.partition_point(|r| r.start <= index).saturating_sub(1);
         let range = &self.ranges[i];
@@ -99,7 +149,7 @@ impl Slot {
                 if from == PENDING {
                     self.pending -= 1;
                 }
-                push(&mut batches, range.first + i, type_of(state));
+                push(&mut batches, range.first + i, wire_type(state));
             }
         }
         if self.pending == 0 {
@@ -115,7 +165,8 @@ impl Slot {
 
     /// Gives up the offsets of `first..=last` that nobody spoke of.
     pub(super) fn give_up_held(&mut self, first: i64, last: i64) {
-        for range in &self.ranges {
+        let from = self.ranges.partition_point(|r| r.last < first);
+        for range in self.ranges[from..].iter().take_while(|r| r.first <= last) {
             for offset in range.first.max(first)..=range.last.min(last) {
                 let index = range.start as usize + (offset - range.first) as usize;
                 if phase(self.states[index]) == HELD {
@@ -136,8 +187,11 @@ impl Slot {
         out: &mut impl Extend<AckOutcome>,
     ) {
         let mut run: Option<AckOutcome> = None;
-        for r in 0..self.ranges.len() {
+        for r in self.ranges.partition_point(|r| r.last < first)..self.ranges.len() {
             let range = self.ranges[r];
+            if range.first > last {
+                break;
+            }
             for offset in range.first.max(first)..=range.last.min(last) {
                 let index = range.start as usize + (offset - range.first) as usize;
                 let state = self.states[index];
@@ -147,8 +201,12 @@ impl Slot {
                 if from == PENDING {
                     self.pending -= 1;
                 }
-                self.states[index] = DONE | (state & TYPE);
                 self.open -= 1;
+                if state & TYPE == EXTEND {
+                    self.states[index] = LOST;
+                    continue;
+                }
+                self.states[index] = DONE | (state & TYPE);
                 let ack_type = ack_type(type_of(state));
                 match &mut run {
                     Some(last) if last.last_offset + 1 == offset && last.ack_type == ack_type => {
@@ -176,8 +234,8 @@ fn push(batches: &mut Vec<AckBatch>, offset: i64, ack: i8) {
     }
 }
 
-fn ack_type(code: i8) -> Option<super::AckType> {
-    use super::AckType::{Accept, Reject, Release, Renew};
+fn ack_type(code: i8) -> Option<AckType> {
+    use AckType::{Accept, Reject, Release, Renew};
     match code {
         1 => Some(Accept),
         2 => Some(Release),

@@ -1,9 +1,12 @@
 //! The table of slots: states written by the application, taken into requests, and ended by answers.
 
-use super::slot::{DONE, FOLLOWS, HELD, LOST, PENDING, SENT, STAGED, Slot, phase, type_of};
+use super::renewals::{self, settle_followed, settle_renewed};
+use super::slot::{
+    EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, PENDING, SENT, STAGED, Slot, phase, renews, type_of,
+};
 use super::{AckBatch, AckOutcome, AckType, AcquiredRange, GAP, Outcome, RecordHandle};
 use crate::metadata::TopicIdPartition;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 /// Names a slot; a freed slot that is used again has another generation.
@@ -45,11 +48,13 @@ pub struct Taken {
 /// The table.
 #[derive(Debug, Default)]
 pub struct AckTable {
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     free: Vec<u32>,
     by_partition: BTreeMap<TopicIdPartition, Vec<SlotRef>>,
     outcomes: VecDeque<AckOutcome>,
-    pending: usize,
+    pub(super) pending: usize,
+    /// Renewed at the application's wish and not handed out again yet.
+    pub(super) renewed: BTreeSet<RecordHandle>,
     /// A slot without pending acknowledgements got its first.
     news: bool,
 }
@@ -83,6 +88,11 @@ impl AckTable {
             pending_since: None,
             follows_since: None,
             lock_until,
+            renewed: BTreeMap::new(),
+            base_expired: false,
+            delivery: None,
+            handed: 0,
+            extend: None,
             stale: false,
             referenced: true,
         };
@@ -121,11 +131,11 @@ impl AckTable {
         }
     }
 
-    fn slot(&self, at: SlotRef) -> Option<&Slot> {
+    pub(super) fn slot(&self, at: SlotRef) -> Option<&Slot> {
         self.slots.get(at.index as usize).filter(|s| s.generation == at.generation)
     }
 
-    fn slot_mut(&mut self, at: SlotRef) -> Option<&mut Slot> {
+    pub(super) fn slot_mut(&mut self, at: SlotRef) -> Option<&mut Slot> {
         self.slots.get_mut(at.index as usize).filter(|s| s.generation == at.generation)
     }
 
@@ -151,12 +161,16 @@ impl AckTable {
                 self.pending += 1;
                 Ok(())
             }
-            PENDING | SENT if type_of(*state) == AckType::Renew.code() => {
+            PENDING | SENT if renews(type_of(*state)) => {
                 if phase(*state) == PENDING {
                     *state = PENDING | ack as u8;
-                } else if ack != AckType::Renew {
+                } else if ack == AckType::Renew {
+                    // What is on its way does it, and from now on the application waits for it.
+                    *state = SENT | ack as u8;
+                } else {
                     // The renewal is on its way; the final word follows it.
-                    *state = FOLLOWS | ack as u8;
+                    let follows = if type_of(*state) == EXTEND as i8 { FOLLOWS_EXTENSION } else { FOLLOWS };
+                    *state = follows | ack as u8;
                     slot.follows_since.get_or_insert(now);
                 }
                 Ok(())
@@ -230,7 +244,7 @@ impl AckTable {
     #[must_use]
     pub fn renewal_pending(&self, node: i32) -> bool {
         let mut slots = self.slots.iter().filter(|s| s.node == node && !s.stale && s.pending > 0);
-        slots.any(|s| s.states.contains(&(PENDING | AckType::Renew as u8)))
+        slots.any(|s| s.states.iter().any(|s| phase(*s) == PENDING && renews(type_of(*s))))
     }
 
     /// When the oldest pending acknowledgement for `node` was given.
@@ -251,7 +265,7 @@ impl AckTable {
 
     /// Takes the pending acknowledgements for a node into a request. RENEW goes only where `renew` says so.
     pub fn take(&mut self, node: i32, renew: bool) -> Vec<Taken> {
-        self.take_phase(SENT, |s| s.node == node, |code| renew || code != AckType::Renew.code())
+        self.take_phase(SENT, |s| s.node == node, |code| renew || !renews(code))
     }
 
     /// Takes pending ACCEPT and REJECT acknowledgements of all nodes into a transaction.
@@ -260,7 +274,12 @@ impl AckTable {
         self.take_phase(STAGED, |_| true, wanted)
     }
 
-    fn take_phase(&mut self, to: u8, slots: impl Fn(&Slot) -> bool, types: impl Fn(i8) -> bool) -> Vec<Taken> {
+    pub(super) fn take_phase(
+        &mut self,
+        to: u8,
+        slots: impl Fn(&Slot) -> bool,
+        types: impl Fn(i8) -> bool,
+    ) -> Vec<Taken> {
         let mut taken = Vec::new();
         for list in self.by_partition.values() {
             for at in list {
@@ -368,22 +387,27 @@ impl AckTable {
         self.pending += moved as usize;
     }
 
-    /// Ends acknowledgements that were sent or staged. A renewal that was taken leaves the record held, with a new lock.
+    /// Ends acknowledgements that were sent or staged. A renewal that was taken leaves the record held, with a new lock;
+    /// one that was refused leaves it held with the lock it has.
     pub fn finish(&mut self, taken: &Taken, outcome: Outcome, renewed_until: Option<Instant>) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
+        let mut renewed = std::mem::take(&mut self.renewed);
         let mut followed = 0;
         if let Some(slot) = self.slot_mut(taken.slot) {
             for batch in &taken.batches {
-                followed += settle_followed(slot, batch, outcome, &mut outcomes);
-                if outcome == Outcome::Acknowledged {
-                    keep_renewed(slot, batch, renewed_until, &mut outcomes);
+                if batch.types.iter().any(|t| renews(*t)) {
+                    followed += settle_followed(slot, batch, outcome, renewed_until, &mut outcomes);
+                    let again = settle_renewed(slot, batch, outcome, renewed_until, &mut outcomes);
+                    renewed.extend(again.into_iter().map(|index| RecordHandle { slot: taken.slot, index }));
                 }
                 slot.finish(SENT, batch.first, batch.last, outcome, &mut outcomes);
                 slot.finish(STAGED, batch.first, batch.last, outcome, &mut outcomes);
             }
         }
+        self.news |= followed > 0;
         self.pending += followed as usize;
         self.outcomes = outcomes;
+        self.renewed = renewed;
         self.release_slot(taken.slot);
     }
 
@@ -403,6 +427,7 @@ impl AckTable {
             if let Some(slot) = self.slot_mut(at) {
                 ended = slot.pending;
                 slot.stale = true;
+                slot.delivery = None;
                 slot.pending_since = None;
                 slot.finish(PENDING, i64::MIN, i64::MAX, Outcome::LockLost, &mut outcomes);
                 // Records that nobody spoke of have no outcome to report; they only cannot be acknowledged any more.
@@ -443,6 +468,8 @@ impl AckTable {
         let slot = &mut self.slots[at.index as usize];
         slot.states = Vec::new();
         slot.ranges = Vec::new();
+        slot.renewed = BTreeMap::new();
+        slot.delivery = None;
         slot.stale = true;
         // From here on every handle and reference to this use of the slot is void.
         slot.generation = slot.generation.wrapping_add(1);
@@ -472,18 +499,26 @@ impl AckTable {
     /// Lets go of records whose lock ended a while ago without a word from the application: the broker has handed
     /// them to others, and an acknowledgement would be refused.
     pub fn expire(&mut self, before: Instant) {
-        let expired = |s: &&Slot| !s.stale && s.lock_until < before;
-        let slots: Vec<(i32, TopicIdPartition, Instant)> =
-            self.slots.iter().filter(expired).map(|s| (s.node, s.tp, s.lock_until)).collect();
-        for (node, tp, until) in slots {
-            self.lose_where(node, |s| s.tp == tp && s.lock_until == until);
+        for at in renewals::expired(&self.slots, before) {
+            let mut outcomes = std::mem::take(&mut self.outcomes);
+            let slot = &mut self.slots[at as usize];
+            let generation = slot.generation;
+            self.pending -= slot.expire(before, &mut outcomes) as usize;
+            if slot.pending == 0 {
+                slot.pending_since = None;
+            }
+            slot.stale |= slot.renewed.is_empty();
+            self.outcomes = outcomes;
+            self.release_slot(SlotRef { index: at, generation });
         }
     }
 
     /// Acknowledgements that are in a request or a transaction whose end is not known.
     #[must_use]
     pub fn unfinished(&self) -> bool {
-        self.slots.iter().any(|s| s.states.iter().any(|s| matches!(phase(*s), SENT | STAGED | FOLLOWS)))
+        self.slots
+            .iter()
+            .any(|s| s.states.iter().any(|s| matches!(phase(*s), SENT | STAGED | FOLLOWS | FOLLOWS_EXTENSION)))
     }
 
     /// The next outcome.
@@ -496,52 +531,6 @@ impl AckTable {
     pub fn live_slots(&self) -> usize {
         self.slots.len() - self.free.len()
     }
-}
-
-fn keep_renewed(slot: &mut Slot, batch: &AckBatch, until: Option<Instant>, outcomes: &mut VecDeque<AckOutcome>) {
-    for offset in batch.first..=batch.last {
-        let Some(index) = slot.index_of(offset) else { continue };
-        let state = &mut slot.states[index as usize];
-        if *state == SENT | AckType::Renew as u8 {
-            *state = HELD;
-            if slot.stale {
-                // The session was lost meanwhile, and the renewed lock with it.
-                *state = DONE;
-                slot.open -= 1;
-            }
-            let (tp, ack_type) = (slot.tp, Some(AckType::Renew));
-            let outcome = Outcome::Acknowledged;
-            outcomes.push_back(AckOutcome { tp, first_offset: offset, last_offset: offset, ack_type, outcome });
-        }
-    }
-    if let Some(until) = until {
-        slot.lock_until = slot.lock_until.max(until);
-    }
-}
-
-/// Ends renewals that another acknowledgement follows. After a renewal that was taken it is pending now (answers how
-/// many); else the lock is as good as lost, and it ends too.
-fn settle_followed(slot: &mut Slot, batch: &AckBatch, outcome: Outcome, outcomes: &mut VecDeque<AckOutcome>) -> u32 {
-    let mut moved = 0;
-    for offset in batch.first..=batch.last {
-        let Some(index) = slot.index_of(offset) else { continue };
-        let state = &mut slot.states[index as usize];
-        if phase(*state) != FOLLOWS {
-            continue;
-        }
-        let ack_type = Some(AckType::Renew);
-        outcomes.push_back(AckOutcome { tp: slot.tp, first_offset: offset, last_offset: offset, ack_type, outcome });
-        if outcome == Outcome::Acknowledged && !slot.stale {
-            *state = PENDING | (*state & 0x0f);
-            moved += 1;
-        } else {
-            slot.finish(FOLLOWS, offset, offset, Outcome::LockLost, outcomes);
-        }
-    }
-    slot.pending += moved;
-    let since = slot.follows_since.filter(|_| moved > 0);
-    slot.pending_since = slot.pending_since.or(since);
-    moved
 }
 
 #[cfg(test)]

@@ -65,7 +65,11 @@ fn a_taken_renewal_leaves_the_record_held() {
     let taken = table.take(NODE, true);
     let later = Instant::now() + std::time::Duration::from_secs(30);
     table.finish(&taken[0], Outcome::Acknowledged, Some(later));
-    assert_eq!(table.lock_until(at), Some(later));
+    let renewed = RecordHandle { slot: at, index: 0 };
+    assert_eq!(table.record_lock(renewed), Some(later));
+    assert!(table.record_lock(RecordHandle { slot: at, index: 1 }).unwrap() < later, "the other's lock is as it was");
+    assert_eq!(table.take_renewed(9), [renewed]);
+    assert!(table.take_renewed(9).is_empty());
     ack(&mut table, 0, AckType::Accept).unwrap();
 }
 
@@ -195,4 +199,64 @@ fn the_first_of_a_slots_acknowledgements_is_news_and_the_others_are_not() {
     table.take(NODE, true);
     ack(&mut table, 2, AckType::Accept).unwrap();
     assert!(table.take_news());
+}
+
+#[test]
+fn a_renewal_of_one_record_keeps_that_record_only() {
+    let mut table = AckTable::new();
+    let at = open(&mut table, &[(0, 2)]);
+    ack(&mut table, 1, AckType::Renew).unwrap();
+    let taken = table.take(NODE, true);
+    let (now, later) = (Instant::now(), Instant::now() + std::time::Duration::from_secs(30));
+    table.finish(&taken[0], Outcome::Acknowledged, Some(later));
+    ack(&mut table, 2, AckType::Accept).unwrap();
+    assert_eq!(outcomes(&mut table), [(1, 1, Outcome::Acknowledged)]);
+    table.expire(now + std::time::Duration::from_secs(1));
+    assert_eq!(outcomes(&mut table), [(2, 2, Outcome::LockLost)]);
+    assert_eq!(ack(&mut table, 0, AckType::Accept), Err(AckError::LockLost));
+    ack(&mut table, 1, AckType::Accept).unwrap();
+    table.unreference(at);
+    table.expire(later + std::time::Duration::from_secs(1));
+    assert_eq!(outcomes(&mut table), [(1, 1, Outcome::LockLost)]);
+    assert_eq!((table.live_slots(), table.pending()), (0, 0));
+}
+
+#[test]
+fn an_extension_has_no_outcome_and_is_not_handed_out_again() {
+    let mut table = AckTable::new();
+    let at = open(&mut table, &[(0, 3)]);
+    let handle = |index| RecordHandle { slot: at, index };
+    for index in 0..3 {
+        table.extend(handle(index), Instant::now()).unwrap();
+    }
+    ack(&mut table, 0, AckType::Accept).unwrap();
+    let taken = table.take(NODE, true);
+    assert_eq!(taken[0].batches, [AckBatch { first: 0, last: 2, types: vec![1, 4, 4] }]);
+    // One is settled while its extension is on its way.
+    ack(&mut table, 1, AckType::Release).unwrap();
+    assert_eq!(ack(&mut table, 1, AckType::Accept), Err(AckError::AlreadyAcknowledged));
+    let until = Instant::now() + std::time::Duration::from_secs(30);
+    table.finish(&taken[0], Outcome::Acknowledged, Some(until));
+    assert_eq!(outcomes(&mut table), [(0, 0, Outcome::Acknowledged)]);
+    assert!(table.take_renewed(9).is_empty());
+    assert!(table.is_held(handle(2)) && table.record_lock(handle(2)) == Some(until));
+    assert_eq!(table.take(NODE, true)[0].batches, [AckBatch { first: 1, last: 1, types: vec![2] }]);
+    // Lost with the session, it is lost without an outcome: nothing had been said of it.
+    table.extend(handle(2), Instant::now()).unwrap();
+    table.lose(NODE, None);
+    assert!(outcomes(&mut table).is_empty());
+    assert_eq!(table.acknowledge(handle(2), AckType::Accept, until), Err(AckError::LockLost));
+}
+
+#[test]
+fn a_refused_renewal_leaves_the_record_to_its_lock() {
+    let mut table = AckTable::new();
+    open(&mut table, &[(0, 0)]);
+    ack(&mut table, 0, AckType::Renew).unwrap();
+    let taken = table.take(NODE, true);
+    let refused = Outcome::Refused(ErrorCode::INVALID_RECORD_STATE);
+    table.finish(&taken[0], refused, None);
+    assert_eq!(outcomes(&mut table), [(0, 0, refused)]);
+    assert!(table.take_renewed(1).is_empty());
+    ack(&mut table, 0, AckType::Accept).unwrap();
 }

@@ -3,11 +3,8 @@
 use super::{Action, Group, InFlight, InFlightKind, METADATA_PAUSE, NodeState, ShareConsumer};
 use crate::metadata::TopicIdPartition;
 use crate::share_acks::{AckBatch, AckType, Outcome, Taken};
-use crate::share_session::{FINAL_EPOCH, SessionPlan};
-use kafka_share_messages::share_acknowledge_request as ack_request;
-use kafka_share_messages::share_fetch_request as fetch_request;
-use kafka_share_messages::{ShareAcknowledgeRequest, ShareFetchRequest};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::share_session::FINAL_EPOCH;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 impl ShareConsumer {
@@ -76,7 +73,7 @@ impl ShareConsumer {
             return Some(self.send_group(node, group));
         }
         let wanted = if self.closing { BTreeSet::new() } else { self.wanted_partitions(node, now) };
-        let fetch_due = self.wanted && self.buffer.is_empty() && self.may_fetch(node, now);
+        let fetch_due = self.fetch_due(now) && self.may_fetch(node, now);
         if open && wanted.is_empty() && (self.closing || members) && !self.paused_here(node) {
             return Some(self.send_final(node));
         }
@@ -189,45 +186,8 @@ impl ShareConsumer {
         Action::Acknowledge(node, token, request)
     }
 
-    fn acknowledge_request(&self, epoch: i32, taken: &[Taken]) -> ShareAcknowledgeRequest {
-        let batch = |b: &AckBatch| ack_request::AcknowledgementBatch {
-            first_offset: b.first,
-            last_offset: b.last,
-            acknowledge_types: b.types.clone(),
-            ..Default::default()
-        };
-        let mut topics: BTreeMap<_, BTreeMap<i32, Vec<_>>> = BTreeMap::new();
-        for t in taken {
-            let batches = topics.entry(t.tp.topic_id).or_default().entry(t.tp.partition).or_default();
-            batches.extend(t.batches.iter().map(batch));
-        }
-        let renew = taken.iter().any(is_renewal);
-        let partition = |(partition_index, mut batches): (i32, Vec<ack_request::AcknowledgementBatch>)| {
-            batches.sort_by_key(|b| b.first_offset);
-            ack_request::AcknowledgePartition {
-                partition_index,
-                acknowledgement_batches: batches,
-                ..Default::default()
-            }
-        };
-        ShareAcknowledgeRequest {
-            group_id: Some(self.config.group_id.clone()),
-            member_id: Some(self.config.member_id.clone()),
-            share_session_epoch: epoch,
-            is_renew_ack: renew,
-            topics: topics
-                .into_iter()
-                .map(|(topic_id, parts)| ack_request::AcknowledgeTopic {
-                    topic_id,
-                    partitions: parts.into_iter().map(partition).collect(),
-                    ..Default::default()
-                })
-                .collect(),
-            ..ShareAcknowledgeRequest::default()
-        }
-    }
-
     fn send_fetch(&mut self, node: i32, wanted: &BTreeSet<TopicIdPartition>) -> Action {
+        self.owed = false;
         let open = self.nodes.get(&node).is_some_and(|n| n.session.is_open());
         // Acknowledgements are not allowed in the request that opens a session; there cannot be any that still count.
         let taken = if open { self.table.take(node, false) } else { Vec::new() };
@@ -236,59 +196,6 @@ impl ShareConsumer {
         let request = self.fetch_request(&plan, &taken);
         let token = self.start(node, taken, Vec::new(), InFlightKind::Fetch(plan));
         Action::Fetch(node, token, request)
-    }
-
-    fn fetch_request(&self, plan: &SessionPlan, taken: &[Taken]) -> ShareFetchRequest {
-        let mut topics: BTreeMap<_, BTreeMap<i32, Vec<fetch_request::AcknowledgementBatch>>> = BTreeMap::new();
-        for tp in &plan.listed {
-            topics.entry(tp.topic_id).or_default().entry(tp.partition).or_default();
-        }
-        for t in taken {
-            let batches = topics.entry(t.tp.topic_id).or_default().entry(t.tp.partition).or_default();
-            batches.extend(t.batches.iter().map(|b| fetch_request::AcknowledgementBatch {
-                first_offset: b.first,
-                last_offset: b.last,
-                acknowledge_types: b.types.clone(),
-                ..Default::default()
-            }));
-        }
-        let mut forgotten: BTreeMap<_, Vec<i32>> = BTreeMap::new();
-        for tp in &plan.forgotten {
-            forgotten.entry(tp.topic_id).or_default().push(tp.partition);
-        }
-        let partition = |(partition_index, mut batches): (i32, Vec<fetch_request::AcknowledgementBatch>)| {
-            batches.sort_by_key(|b| b.first_offset);
-            fetch_request::FetchPartition { partition_index, acknowledgement_batches: batches, ..Default::default() }
-        };
-        let limit = i32::try_from(self.config.max_poll_records).unwrap_or(i32::MAX);
-        ShareFetchRequest {
-            group_id: Some(self.config.group_id.clone()),
-            member_id: Some(self.config.member_id.clone()),
-            share_session_epoch: plan.epoch,
-            max_wait_ms: i32::try_from(self.config.max_wait.as_millis()).unwrap_or(i32::MAX),
-            min_bytes: self.config.min_bytes,
-            max_bytes: self.config.max_bytes,
-            max_records: limit,
-            batch_size: limit,
-            share_acquire_mode: i8::from(self.config.record_limit),
-            topics: topics
-                .into_iter()
-                .map(|(topic_id, parts)| fetch_request::FetchTopic {
-                    topic_id,
-                    partitions: parts.into_iter().map(partition).collect(),
-                    ..Default::default()
-                })
-                .collect(),
-            forgotten_topics_data: forgotten
-                .into_iter()
-                .map(|(topic_id, partitions)| fetch_request::ForgottenTopic {
-                    topic_id,
-                    partitions,
-                    ..Default::default()
-                })
-                .collect(),
-            ..ShareFetchRequest::default()
-        }
     }
 
     /// When the machine has something to do by itself.
@@ -303,7 +210,8 @@ impl ShareConsumer {
         let paused = self.paused.values().copied();
         // The group is left after the last session; an answer wakes for that.
         let heartbeat = self.membership.next_deadline().filter(|_| !self.closing || self.sessions_closed());
-        nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).min()
+        let extension = self.table.extension_due().filter(|_| !self.closing);
+        nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).chain(extension).min()
     }
 
     /// Time has passed: pauses end, locks expire, commits that were tried too long end.
@@ -322,14 +230,27 @@ impl ShareConsumer {
             let outcome = Outcome::Refused(kafka_share_messages::ErrorCode::REQUEST_TIMED_OUT);
             self.end(&group.taken, &group.commits, outcome);
         }
+        if !self.closing {
+            self.extend_locks(now);
+        }
         if let Some(before) = now.checked_sub(super::LOCK_GRACE) {
             self.table.expire(before);
             self.drop_dead_buffers();
         }
     }
+
+    /// Renews locks that the application needs for longer.
+    fn extend_locks(&mut self, now: Instant) {
+        let pause = self.assumed_lock() / 3;
+        for (node, taken) in self.table.take_extensions(now, pause) {
+            let deadline = now + self.config.api_timeout;
+            let group = Group { taken, commits: Vec::new(), not_before: None, deadline, tries: 0 };
+            self.nodes.entry(node).or_default().groups.push_back(group);
+        }
+    }
 }
 
-fn is_renewal(taken: &Taken) -> bool {
+pub(super) fn is_renewal(taken: &Taken) -> bool {
     taken.batches.iter().any(|b| b.types.contains(&AckType::Renew.code()))
 }
 

@@ -8,9 +8,13 @@ use crate::share_acks::{AckType, Outcome};
 use crate::share_membership::MembershipEvent;
 use crate::share_session::SessionPlan;
 use kafka_share_messages::{ErrorCode, ShareAcknowledgeResponse, ShareGroupHeartbeatResponse};
+use kafka_share_wire::{Str, Uuid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How long a leader hint counts as one of a row.
+const HINT_MEMORY: Duration = Duration::from_secs(10);
 
 impl ShareConsumer {
     /// The coordinator's answer to a heartbeat.
@@ -51,6 +55,7 @@ impl ShareConsumer {
 
     pub(super) fn assign(&mut self, now: Instant, assigned: BTreeSet<TopicIdPartition>) {
         self.assignment = assigned;
+        self.hints.retain(|tp, _| self.assignment.contains(tp));
         self.paused.retain(|tp, _| self.assignment.contains(tp));
         if self.leaderless().next().is_some() {
             self.want_metadata(now);
@@ -62,6 +67,7 @@ impl ShareConsumer {
         self.metadata.in_flight = false;
         let mut moved = Vec::new();
         for topic in topics {
+            self.forget_former(topic);
             self.names.insert(topic.id, topic.name.clone());
             for (partition, leader) in topic.leaders.iter().enumerate() {
                 let tp = TopicIdPartition { topic_id: topic.id, partition: partition as i32 };
@@ -82,6 +88,20 @@ impl ShareConsumer {
             self.metadata.due = self.metadata.due.map(|due| due.min(soon));
         } else {
             self.metadata.incomplete = 0;
+        }
+    }
+
+    /// A topic that was deleted and created again has another id; nothing leads the former one any more.
+    fn forget_former(&mut self, topic: &TopicLeaders) {
+        let held = &self.assignment;
+        let former = |id: &Uuid, name: &Str| *name == topic.name && *id != topic.id;
+        let gone: Vec<Uuid> = self.names.iter().filter(|(id, name)| former(id, name)).map(|(id, _)| *id).collect();
+        for id in gone {
+            self.leaders.retain(|tp, _| tp.topic_id != id || held.contains(tp));
+            // The name stays while the partitions are assigned: outcomes and errors are told under it.
+            if !held.iter().any(|tp| tp.topic_id == id) {
+                self.names.remove(&id);
+            }
         }
     }
 
@@ -204,9 +224,7 @@ impl ShareConsumer {
         self.session_advanced(node, Some(plan));
         let codes = answer.partitions.iter().map(|p| (p.tp, p.ack_error)).collect();
         self.settle(now, node, in_flight, &codes, None);
-        if !answer.lock.is_zero() {
-            self.lock_timeout = Some(answer.lock);
-        }
+        let lock = self.note_lock(answer.lock);
         for partition in answer.partitions {
             if partition.error.is_err() {
                 self.partition_error(
@@ -218,7 +236,8 @@ impl ShareConsumer {
                     &answer.nodes,
                 );
             } else {
-                self.deliver(now, node, partition.delivery, answer.lock);
+                self.hints.remove(&partition.tp);
+                self.deliver(now, node, partition.delivery, lock);
             }
         }
     }
@@ -250,7 +269,11 @@ impl ShareConsumer {
             self.table.unreference(slot);
             return;
         }
-        self.buffer.push_back(Buffered { delivery: Arc::new(delivery), slot, next: 0 });
+        let delivery = Arc::new(delivery);
+        if !self.config.implicit {
+            self.table.attach(slot, Arc::clone(&delivery));
+        }
+        self.buffer.push_back(Buffered { delivery, slot, next: 0 });
     }
 
     fn partition_error(
@@ -268,6 +291,15 @@ impl ShareConsumer {
                 self.lose_partition(old, tp);
             }
             self.events.push_back(ConsumerEvent::LeaderHint(tp, leader, nodes.to_vec()));
+            // One hint is followed at once. Brokers that name each other are asked less and less often.
+            let count = match self.hints.get(&tp) {
+                Some((count, at)) if now.saturating_duration_since(*at) < HINT_MEMORY => count + 1,
+                _ => 0,
+            };
+            self.hints.insert(tp, (count, now));
+            if count > 0 {
+                self.paused.insert(tp, now + self.config.backoff.pause(count, 200));
+            }
             return;
         }
         self.paused.insert(tp, now + self.config.backoff.pause(2, 200));
@@ -336,10 +368,8 @@ impl ShareConsumer {
             let message = response.error_message.as_ref().map(ToString::to_string);
             return self.handle_refused(now, node, in_flight, response.error_code, message);
         }
-        let lock = Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0));
-        if !lock.is_zero() {
-            self.lock_timeout = Some(lock);
-        }
+        let named = Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0));
+        let lock = self.note_lock(named);
         let partitions = response.responses.iter().flat_map(|t| {
             t.partitions.iter().map(|p| (TopicIdPartition { topic_id: t.topic_id, partition: p.partition_index }, p))
         });
@@ -357,7 +387,7 @@ impl ShareConsumer {
             return self.lose_session(node);
         }
         self.session_advanced(node, None);
-        let renewed = (!lock.is_zero()).then(|| now + lock);
+        let renewed = Some(now + lock);
         self.settle(now, node, in_flight, &codes, renewed);
         let nodes: Vec<Node> = response
             .node_endpoints

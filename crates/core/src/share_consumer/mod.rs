@@ -5,6 +5,8 @@
 
 mod actions;
 mod answers;
+mod handing_out;
+mod requests;
 mod types;
 
 pub use types::{
@@ -44,6 +46,11 @@ pub struct ShareConsumer {
     /// What the last poll handed out, in implicit mode.
     delivered: Vec<Chunk>,
     wanted: bool,
+    /// A poll ended before the fetch that it wanted was sent.
+    owed: bool,
+    last_poll: Option<Instant>,
+    /// Leaders named in error answers, one after the other, by partition: how many, and when the last.
+    hints: BTreeMap<TopicIdPartition, (u32, Instant)>,
     /// Node whose turn it is in record-limit mode.
     turn: i32,
     commits: BTreeMap<u64, Commit>,
@@ -139,6 +146,9 @@ impl ShareConsumer {
             buffer: VecDeque::new(),
             delivered: Vec::new(),
             wanted: false,
+            owed: false,
+            last_poll: None,
+            hints: BTreeMap::new(),
             turn: i32::MIN,
             commits: BTreeMap::new(),
             next_commit: 0,
@@ -161,6 +171,7 @@ impl ShareConsumer {
         if topics.is_empty() {
             self.assignment.clear();
             self.discard_buffer();
+            self.owed = false;
         } else {
             self.metadata.due = Some(now);
         }
@@ -204,52 +215,10 @@ impl ShareConsumer {
         }
     }
 
-    /// Records for the application, `max_poll_records` at most. Where there are none, the next answers are wanted.
-    pub fn take_records(&mut self, now: Instant) -> Vec<Chunk> {
-        let mut chunks = Vec::new();
-        let mut left = self.config.max_poll_records;
-        while left > 0 {
-            let Some(front) = self.buffer.front_mut() else { break };
-            let live = self.table.lock_until(front.slot).is_some_and(|until| until > now);
-            let rest = front.delivery.entries.len() - front.next;
-            if !live || rest == 0 {
-                let slot = front.slot;
-                self.buffer.pop_front();
-                self.table.unreference(slot);
-                continue;
-            }
-            let take = rest.min(left);
-            chunks.push(Chunk {
-                delivery: Arc::clone(&front.delivery),
-                slot: front.slot,
-                start: front.next,
-                end: front.next + take,
-            });
-            front.next += take;
-            left -= take;
-        }
-        if self.config.implicit {
-            self.delivered.extend(chunks.iter().cloned());
-        }
-        self.wanted = chunks.is_empty();
-        chunks
-    }
-
-    /// Whether the application waits for records.
-    #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        self.wanted
-    }
-
-    /// The application no longer waits for records.
-    pub fn stop_waiting(&mut self) {
-        self.wanted = false;
-    }
-
     /// Whether records wait in the buffer.
     #[must_use]
     pub fn has_records(&self) -> bool {
-        !self.buffer.is_empty()
+        !self.buffer.is_empty() || self.table.has_renewed()
     }
 
     /// Acknowledges one record.
@@ -289,9 +258,25 @@ impl ShareConsumer {
         self.table.take_news() || crossed
     }
 
-    /// Takes pending ACCEPT and REJECT acknowledgements out of the ordinary path, for a transaction.
-    pub fn take_for_transaction(&mut self) -> Vec<Taken> {
-        self.table.take_for_transaction()
+    /// Renews the lock of a record without handing it out again; it goes out as pending acknowledgements do.
+    ///
+    /// # Errors
+    /// See [`AckError`].
+    pub fn extend_lock(&mut self, now: Instant, handle: RecordHandle) -> Result<(), AckError> {
+        self.table.extend(handle, now)
+    }
+
+    /// When the lock of a delivered record ends, as far as this client knows; `None` where it is lost.
+    #[must_use]
+    pub fn lock_deadline(&self, handle: RecordHandle) -> Option<Instant> {
+        self.table.record_lock(handle)
+    }
+
+    /// Takes pending ACCEPT and REJECT acknowledgements out of the ordinary path, for a transaction. `None`, and nothing
+    /// taken, while somebody waits for a commit: which of them went with it could not be told.
+    pub fn take_for_transaction(&mut self) -> Option<Vec<Taken>> {
+        let committing = self.commits.values().any(|c| c.waiting > 0);
+        (!committing).then(|| self.table.take_for_transaction())
     }
 
     /// Stages all records of `chunks` for a transaction. `None`, and nothing changed, where one of them is not held any
@@ -380,6 +365,7 @@ impl ShareConsumer {
         }
         self.closing = true;
         self.wanted = false;
+        self.owed = false;
         self.delivered.clear();
         self.discard_buffer();
         self.subscription.clear();

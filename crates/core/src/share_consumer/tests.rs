@@ -11,6 +11,8 @@ use kafka_share_messages::{
 };
 use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 
+mod hostile;
+mod renewals;
 mod upsets;
 
 const LOCK: Duration = Duration::from_secs(30);
@@ -52,6 +54,8 @@ impl Rig {
             max_acks_pending: 10_000,
             api_timeout: Duration::from_secs(60),
             metadata_max_age: Duration::from_secs(300),
+            prefetch: 0,
+            lock_renewal: None,
         };
         adjust(&mut config);
         let mut machine = ShareConsumer::new(config, now);

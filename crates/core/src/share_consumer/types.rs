@@ -11,7 +11,7 @@ use kafka_share_wire::records::Record;
 use kafka_share_wire::{Str, Uuid};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Settings of the machine.
 #[derive(Debug, Clone)]
@@ -44,6 +44,10 @@ pub struct ConsumerConfig {
     pub api_timeout: Duration,
     /// `metadata.max.age.ms`.
     pub metadata_max_age: Duration,
+    /// Records that may wait here while the application works, beyond what it asked for; 0 fetches only while it waits.
+    pub prefetch: usize,
+    /// For how long the locks of records in the application's hands are renewed unasked; `None` renews nothing.
+    pub lock_renewal: Option<Duration>,
 }
 
 /// What the shell must do.
@@ -108,6 +112,7 @@ pub struct Chunk {
     pub(super) slot: SlotRef,
     pub(super) start: usize,
     pub(super) end: usize,
+    pub(super) lock_until: Instant,
 }
 
 impl Chunk {
@@ -121,6 +126,12 @@ impl Chunk {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.delivery.entries[self.start..self.end]
+    }
+
+    /// When the locks of these records end, as known when they were handed out.
+    #[must_use]
+    pub fn lock_until(&self) -> Instant {
+        self.lock_until
     }
 
     pub(super) fn indexes(&self) -> impl Iterator<Item = u32> + Clone + '_ {

@@ -1,0 +1,121 @@
+//! Records on their way to the application: renewed ones again, then what the buffer holds.
+
+use super::{Chunk, ShareConsumer};
+use crate::share_acks::RecordHandle;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Lock time that is assumed while no broker has told one (the default of `share.record.lock.duration.ms`).
+const DEFAULT_LOCK: Duration = Duration::from_secs(30);
+/// Bounds of a lock time that is believed; those that brokers have for `share.record.lock.duration.ms`.
+const SHORTEST_LOCK: Duration = Duration::from_secs(1);
+const LONGEST_LOCK: Duration = Duration::from_secs(3600);
+
+impl ShareConsumer {
+    /// Records for the application, `max_poll_records` at most. Where there are none, the next answers are wanted.
+    pub fn take_records(&mut self, now: Instant) -> Vec<Chunk> {
+        self.last_poll = Some(now);
+        let mut left = self.config.max_poll_records;
+        let mut chunks = self.take_renewed(&mut left);
+        while left > 0 {
+            let Some(front) = self.buffer.front_mut() else { break };
+            let lock_until = self.table.lock_until(front.slot).filter(|until| *until > now);
+            let rest = front.delivery.entries.len() - front.next;
+            let Some(lock_until) = lock_until.filter(|_| rest > 0) else {
+                let slot = front.slot;
+                self.buffer.pop_front();
+                self.table.unreference(slot);
+                continue;
+            };
+            let take = rest.min(left);
+            let chunk = Chunk {
+                delivery: Arc::clone(&front.delivery),
+                slot: front.slot,
+                start: front.next,
+                end: front.next + take,
+                lock_until,
+            };
+            front.next += take;
+            left -= take;
+            self.hand_out(&chunk, now);
+            chunks.push(chunk);
+        }
+        if self.config.implicit {
+            self.delivered.extend(chunks.iter().cloned());
+        }
+        self.wanted = chunks.is_empty();
+        self.owed |= self.wanted;
+        chunks
+    }
+
+    fn hand_out(&mut self, chunk: &Chunk, now: Instant) {
+        let Some(last) = chunk.entries().last() else { return };
+        self.table.hand_out(chunk.slot, last.index + 1, now, self.assumed_lock(), self.config.lock_renewal);
+    }
+
+    fn take_renewed(&mut self, left: &mut usize) -> Vec<Chunk> {
+        let mut chunks: Vec<Chunk> = Vec::new();
+        for handle in self.table.take_renewed(*left) {
+            let Some(lock_until) = self.table.record_lock(handle) else { continue };
+            let Some(delivery) = self.table.delivery(handle.slot) else { continue };
+            let Ok(at) = delivery.entries.binary_search_by_key(&handle.index, |e| e.index) else { continue };
+            *left -= 1;
+            match chunks.last_mut().filter(|c| c.slot == handle.slot && c.end == at && c.lock_until == lock_until) {
+                Some(chunk) => chunk.end += 1,
+                None => chunks.push(Chunk {
+                    delivery: Arc::clone(delivery),
+                    slot: handle.slot,
+                    start: at,
+                    end: at + 1,
+                    lock_until,
+                }),
+            }
+        }
+        chunks
+    }
+
+    /// Whether the application waits for records.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.wanted
+    }
+
+    /// The application no longer waits for records. The fetch that it wanted is sent all the same, once: polls that never
+    /// wait would never have one sent.
+    pub fn stop_waiting(&mut self) {
+        self.wanted = false;
+    }
+
+    /// Whether a fetch is to go out: the application waits for records, or is about to and wants some ready.
+    pub(super) fn fetch_due(&self, now: Instant) -> bool {
+        if self.closing {
+            return false;
+        }
+        if self.buffer.is_empty() && (self.wanted || self.owed) {
+            return true;
+        }
+        // An application that does not come back must not hold locks that run out, and wear out the delivery count.
+        let recently = self.last_poll.is_some_and(|at| now.saturating_duration_since(at) < self.assumed_lock() / 2);
+        let waiting = || self.buffer.iter().map(|b| b.delivery.entries.len() - b.next).sum::<usize>();
+        self.config.prefetch > 0 && recently && waiting() < self.config.prefetch
+    }
+
+    pub(super) fn assumed_lock(&self) -> Duration {
+        self.lock_timeout.unwrap_or(DEFAULT_LOCK)
+    }
+
+    /// Takes the lock time that a broker named; answers the one to count with. A time of zero would have every record
+    /// fetched thrown away as late, and fetched again, for ever.
+    pub(super) fn note_lock(&mut self, lock: Duration) -> Duration {
+        if !lock.is_zero() {
+            self.lock_timeout = Some(lock.clamp(SHORTEST_LOCK, LONGEST_LOCK));
+        }
+        self.assumed_lock()
+    }
+
+    /// Whether the record can still be acknowledged.
+    #[must_use]
+    pub fn is_held(&self, handle: RecordHandle) -> bool {
+        self.table.is_held(handle)
+    }
+}

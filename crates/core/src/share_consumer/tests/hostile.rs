@@ -1,0 +1,103 @@
+//! Answers that no honest broker gives: the machine neither spins nor sleeps for ever.
+
+use super::*;
+
+#[test]
+fn a_lock_time_of_zero_delivers_all_the_same() {
+    let mut rig = Rig::new(false, &[1]);
+    rig.poll();
+    let (node, token, _) = rig.fetch();
+    let answer = FetchAnswer { lock: Duration::ZERO, ..records(&[(0, 0, 4)]) };
+    rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+    let chunks = rig.poll();
+    assert_eq!(chunks[0].entries().len(), 5);
+    assert!(chunks[0].lock_until() > rig.now);
+    assert_eq!(rig.machine.lock_timeout(), None, "none was told");
+    rig.ack_all(&chunks);
+    assert!(rig.requests().is_empty(), "acknowledgements wait for company as ever");
+}
+
+#[test]
+fn leader_hints_that_rise_for_ever_are_followed_slower_and_slower() {
+    let mut rig = Rig::new(false, &[1]);
+    let mut requests = 0;
+    let end = rig.now + Duration::from_secs(5);
+    let mut epoch = 1;
+    while rig.now < end {
+        rig.poll();
+        for action in rig.requests() {
+            let Action::Fetch(node, token, _) = action else {
+                let Action::Acknowledge(node, token, _) = action else { panic!("{action:?}") };
+                rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[])));
+                continue;
+            };
+            requests += 1;
+            epoch += 1;
+            let mut refused = partition(0, ErrorCode::NOT_LEADER_OR_FOLLOWER, share_fetch::decode(tp(0), None, &[], 1));
+            refused.leader = Leader { id: 3 - node, epoch };
+            let answer = FetchAnswer { partitions: vec![refused], ..refusal(ErrorCode::NONE) };
+            rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+        }
+        rig.now += Duration::from_millis(5);
+        rig.machine.handle_timeout(rig.now);
+    }
+    assert!((3..=15).contains(&requests), "{requests} fetches in five seconds");
+}
+
+#[test]
+fn r011_one_leader_hint_is_followed_at_once() {
+    let mut rig = Rig::new(false, &[1]);
+    rig.poll();
+    let (node, token, _) = rig.fetch();
+    let mut refused = partition(0, ErrorCode::NOT_LEADER_OR_FOLLOWER, share_fetch::decode(tp(0), None, &[], 1));
+    refused.leader = Leader { id: 2, epoch: 9 };
+    let answer = FetchAnswer { partitions: vec![refused], ..refusal(ErrorCode::NONE) };
+    rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+    let requests = rig.requests();
+    assert!(requests.iter().any(|r| matches!(r, Action::Fetch(2, _, _))), "{requests:?}");
+    assert!(!requests.iter().any(|r| matches!(r, Action::Fetch(1, _, _))), "{requests:?}");
+}
+
+#[test]
+fn a_poll_that_never_waits_has_its_fetch_sent() {
+    let mut rig = Rig::new(false, &[1]);
+    assert!(rig.poll().is_empty());
+    rig.machine.stop_waiting();
+    let (node, token, _) = rig.fetch();
+    rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
+    assert!(rig.requests().is_empty(), "one fetch for one poll");
+}
+
+#[test]
+fn acknowledgements_for_a_transaction_are_not_taken_beside_a_commit() {
+    let mut rig = Rig::new(false, &[1]);
+    let chunks = rig.receive(0, 1);
+    let handle = |at: usize| chunks[0].handle(&chunks[0].entries()[at]);
+    rig.machine.acknowledge(rig.now, handle(0), AckType::Accept).unwrap();
+    let commit = rig.machine.commit(rig.now + LOCK);
+    rig.machine.acknowledge(rig.now, handle(1), AckType::Accept).unwrap();
+    assert!(rig.machine.take_for_transaction().is_none());
+    let (node, token, request) = rig.acknowledge();
+    assert_eq!(ranges(&request), [(0, 0, vec![1])]);
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
+    assert!(rig.machine.poll_commit(commit).is_some());
+    assert_eq!(rig.machine.take_for_transaction().unwrap()[0].batches[0].first, 1);
+}
+
+#[test]
+fn r107_a_topic_created_again_is_fetched_under_its_new_id_only() {
+    let mut rig = Rig::new(false, &[1]);
+    rig.receive(0, 4);
+    let new = TopicLeaders { id: Uuid::from_halves(9, 9), name: "t".into(), leaders: vec![Leader { id: 1, epoch: 0 }] };
+    rig.machine.handle_metadata(rig.now, std::slice::from_ref(&new));
+    let rows = vec![TopicPartitions { topic_id: new.id, partitions: vec![0], ..Default::default() }];
+    let mut beat = heartbeat(&[]);
+    beat.assignment = Some(Assignment { topic_partitions: rows, ..Default::default() });
+    rig.now += Duration::from_secs(6);
+    let Some(Action::Heartbeat(token, _)) = rig.machine.poll_action(rig.now) else { panic!("heartbeat expected") };
+    rig.machine.handle_heartbeat(rig.now, token, Ok(&beat));
+    rig.poll();
+    let (_, _, request) = rig.fetch();
+    assert_eq!(request.topics.iter().map(|t| t.topic_id).collect::<Vec<_>>(), [new.id]);
+    assert_eq!(request.forgotten_topics_data.iter().map(|t| t.topic_id).collect::<Vec<_>>(), [topic()]);
+}

@@ -1,0 +1,129 @@
+//! Renewed records come again, locks are kept per record, and the optional renewer.
+
+use super::*;
+
+fn renew(rig: &mut Rig, chunk: &Chunk, at: usize) {
+    rig.machine.acknowledge(rig.now, chunk.handle(&chunk.entries()[at]), AckType::Renew).unwrap();
+}
+
+fn offsets(chunks: &[Chunk]) -> Vec<(i64, Duration)> {
+    let now = chunks.first().map(Chunk::lock_until);
+    let row = |c: &Chunk| {
+        let ahead = now.map_or(Duration::ZERO, |first| c.lock_until() - first);
+        c.entries().iter().map(|e| (c.record(e).unwrap().offset, ahead)).collect::<Vec<_>>()
+    };
+    chunks.iter().flat_map(row).collect()
+}
+
+fn settle(rig: &mut Rig, code: ErrorCode) -> ShareAcknowledgeRequest {
+    let (node, token, request) = rig.acknowledge();
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, code)])));
+    request
+}
+
+#[test]
+fn r044_a_renewed_record_comes_back_from_poll_until_its_final_word() {
+    let mut rig = Rig::new(false, &[1]);
+    let first = rig.receive(0, 3);
+    let lock = first[0].lock_until();
+    for round in 1..=9_u32 {
+        rig.now += LOCK / 3;
+        let held = if round == 1 { &first[0] } else { &rig.poll()[0].clone() };
+        for offset in [1, 2] {
+            let at = held.entries().iter().position(|e| held.record(e).unwrap().offset == offset).unwrap();
+            renew(&mut rig, held, at);
+        }
+        rig.machine.commit(rig.now + LOCK);
+        let request = settle(&mut rig, ErrorCode::NONE);
+        assert!(request.is_renew_ack);
+        assert_eq!(ranges(&request), [(1, 2, vec![4])]);
+        assert!(rig.machine.has_records());
+        rig.machine.handle_timeout(rig.now);
+    }
+    let again = rig.poll();
+    assert_eq!(again.iter().map(|c| c.entries().len()).sum::<usize>(), 2);
+    assert_eq!(again[0].lock_until(), rig.now + LOCK);
+    assert!(again[0].lock_until() > lock + 2 * LOCK);
+    assert!(rig.poll().is_empty(), "handed out once for each renewal");
+    // The others' locks ended two lock times ago.
+    let other = rig.machine.acknowledge(rig.now, first[0].handle(&first[0].entries()[0]), AckType::Accept);
+    assert_eq!(other, Err(AckError::LockLost));
+    rig.ack_all(&again);
+    rig.machine.commit(rig.now + LOCK);
+    // The poll in between had a fetch sent.
+    let requests = rig.requests();
+    let fetched = requests.iter().any(|r| matches!(r, Action::Fetch(..)));
+    let acked = requests.iter().find_map(|r| if let Action::Acknowledge(_, _, a) = r { Some(ranges(a)) } else { None });
+    assert!(fetched || acked == Some(vec![(1, 2, vec![1])]), "{requests:?}");
+}
+
+#[test]
+fn renewed_records_come_before_new_ones_and_count_for_the_limit() {
+    let mut rig = Rig::with(false, &[1], |c| c.max_poll_records = 3);
+    assert!(rig.poll().is_empty());
+    let (node, token, _) = rig.fetch();
+    rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, 0, 7)])));
+    let held = rig.poll();
+    renew(&mut rig, &held[0], 0);
+    renew(&mut rig, &held[0], 2);
+    rig.machine.commit(rig.now + LOCK);
+    rig.now += Duration::from_secs(1);
+    settle(&mut rig, ErrorCode::NONE);
+    let mixed = rig.poll();
+    let second = Duration::from_secs(1);
+    let found: Vec<i64> = offsets(&mixed).iter().map(|(offset, _)| *offset).collect();
+    assert_eq!(found, [0, 2, 3]);
+    assert_eq!(mixed[0].lock_until(), mixed[2].lock_until() + second);
+}
+
+#[test]
+fn the_renewer_keeps_what_the_application_holds_and_stops_at_its_limit() {
+    let mut rig = Rig::with(true, &[1], |c| {
+        c.max_poll_records = 2;
+        c.lock_renewal = Some(2 * LOCK);
+    });
+    rig.poll();
+    let (node, token, _) = rig.fetch();
+    rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, 0, 3)])));
+    let started = rig.now;
+    assert_eq!(rig.poll()[0].entries().len(), 2);
+    let mut renewals = Vec::new();
+    while rig.now < started + 4 * LOCK {
+        rig.now = rig.machine.next_deadline().unwrap().max(rig.now + Duration::from_millis(1));
+        rig.machine.handle_timeout(rig.now);
+        for action in rig.requests() {
+            let Action::Acknowledge(node, token, request) = action else { panic!("{action:?}") };
+            if request.is_renew_ack {
+                assert_eq!(ranges(&request), [(0, 1, vec![4])], "only what was handed out");
+                renewals.push(rig.now - started);
+            }
+            rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
+        }
+    }
+    assert_eq!(renewals[0], LOCK / 2);
+    assert!(renewals.windows(2).all(|w| w[1] - w[0] < LOCK), "{renewals:?}");
+    assert!(renewals.iter().all(|at| *at <= 2 * LOCK), "{renewals:?}");
+    assert!(rig.outcomes().is_empty(), "renewals that nobody asked for have no outcome");
+}
+
+#[test]
+fn prefetch_is_bounded_and_ends_when_nobody_polls() {
+    let mut rig = Rig::with(false, &[1], |c| {
+        c.max_poll_records = 10;
+        c.prefetch = 20;
+    });
+    rig.poll();
+    let mut next = 0;
+    for buffered in [10, 20] {
+        let (node, token, request) = rig.fetch();
+        assert_eq!(request.max_records, 10);
+        rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, next, next + 9)])));
+        next += 10;
+        assert_eq!(next, buffered);
+    }
+    assert!(rig.requests().is_empty(), "the buffer is full");
+    assert_eq!(rig.poll()[0].entries().len(), 10);
+    rig.now += LOCK;
+    rig.machine.handle_timeout(rig.now);
+    assert!(!rig.requests().iter().any(|r| matches!(r, Action::Fetch(..))), "nobody polls");
+}
