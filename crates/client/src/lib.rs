@@ -13,8 +13,9 @@ pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, T
 pub use admin::Admin;
 pub use config::ClientConfig;
 pub use consumer::{
-    AcknowledgementMode, Acknowledger, AcquireMode, KafkaShareConsumer, RecordId, ShareConsumerBuilder, ShareRecord,
-    ShareRecords,
+    AcknowledgementMode, Acknowledger, AcquireMode, BytesDeserializer, Deserialize, DeserializeError, Deserializer,
+    KafkaShareConsumer, MetricsSnapshot, OwnedShareRecord, RecordId, ShareConsumerBuilder, ShareRecord, ShareRecords,
+    StringDeserializer, TypedShareRecord,
 };
 pub use error::{Error, ErrorKind, Result, Severity};
 pub use kafka_share_core::share_acks::{AckOutcome, Outcome};

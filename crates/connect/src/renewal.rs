@@ -1,6 +1,6 @@
 //! Renews the locks of a batch while the sink works on it (R151).
 
-use kafka_share::{AckType, KafkaShareConsumer, RecordId};
+use kafka_share::{KafkaShareConsumer, RecordId};
 use std::future::Future;
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ impl Renewal {
                 () = tokio::time::sleep_until(self.due.into()) => {}
             }
             // What is acknowledged already, or lost, needs no lock.
-            let renew = |id: &&RecordId| consumer.acknowledger().acknowledge(**id, AckType::Renew).is_ok();
+            let renew = |id: &&RecordId| consumer.extend_lock(**id).is_ok();
             let renewed = self.ids.iter().filter(renew).count();
             tracing::debug!(renewed, "locks renewed");
             let sent = consumer.commit_sync(lock);

@@ -62,6 +62,8 @@ impl World {
             max_acks_pending: u.int_in_range(1..=50)?,
             api_timeout: Duration::from_secs(60),
             metadata_max_age: Duration::from_secs(300),
+            prefetch: 0,
+            lock_renewal: None,
         };
         let mut machine = ShareConsumer::new(config, now);
         machine.subscribe(now, vec!["t".into()]);

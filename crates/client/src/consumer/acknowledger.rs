@@ -34,4 +34,13 @@ impl Acknowledger {
     pub fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
         self.shared.acknowledge_all(records, ack)
     }
+
+    /// Renews the lock of a record without handing it out again; see
+    /// [`KafkaShareConsumer::extend_lock`](super::KafkaShareConsumer::extend_lock).
+    ///
+    /// # Errors
+    /// Records that are not held any more; brokers that cannot renew (before Kafka 4.2).
+    pub fn extend_lock(&self, record: RecordId) -> Result<()> {
+        self.shared.extend_lock(record)
+    }
 }

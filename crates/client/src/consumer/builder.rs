@@ -1,10 +1,11 @@
 //! Settings of a share consumer, typed and under Kafka's property names.
 
 use super::KafkaShareConsumer;
-use super::shared::Shared;
+use super::shared::{Options, Shared};
 use crate::config::{check_millis, millis};
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
+use kafka_share_core::share_acks::AckOutcome;
 use kafka_share_core::share_consumer::{ConsumerConfig, ShareConsumer};
 use kafka_share_wire::{Str, Uuid};
 use std::hash::{BuildHasher, RandomState};
@@ -46,7 +47,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Builds a [`KafkaShareConsumer`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct ShareConsumerBuilder {
     client: ClientConfig,
@@ -60,6 +61,24 @@ pub struct ShareConsumerBuilder {
     max_bytes: i32,
     decompress_limit: usize,
     cluster: Option<Arc<Cluster>>,
+    prefetch: usize,
+    lock_renewal: Option<Duration>,
+    callback: Option<OutcomeCallback>,
+}
+
+/// What [`ShareConsumerBuilder::acknowledgement_commit_callback`] is given.
+pub(super) type OutcomeCallback = Arc<dyn Fn(&[AckOutcome]) + Send + Sync>;
+
+impl std::fmt::Debug for ShareConsumerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShareConsumerBuilder")
+            .field("client", &self.client)
+            .field("group_id", &self.group_id)
+            .field("mode", &self.mode)
+            .field("acquire", &self.acquire)
+            .field("max_poll_records", &self.max_poll_records)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ShareConsumerBuilder {
@@ -76,6 +95,9 @@ impl ShareConsumerBuilder {
             max_bytes: 52_428_800,
             decompress_limit: kafka_share_wire::compression::DEFAULT_DECOMPRESSED_LIMIT,
             cluster: None,
+            prefetch: 0,
+            lock_renewal: None,
+            callback: None,
         }
     }
 
@@ -176,6 +198,33 @@ impl ShareConsumerBuilder {
         self
     }
 
+    /// Fetches up to about this many records ahead while the application works on those it has (default 0: a fetch goes
+    /// out when [`poll`](KafkaShareConsumer::poll) waits for one). Each broker may add one fetch of `max.poll.records`.
+    ///
+    /// The acquisition lock of a record starts at the *fetch*: what waits here has that much less time left, and other
+    /// members cannot have it. Prefetching ends when nobody polls for half a lock time.
+    pub fn prefetch(mut self, records: usize) -> Self {
+        self.prefetch = records;
+        self
+    }
+
+    /// Renews the locks of records in the application's hands before they end, for at most `limit` from the poll that
+    /// handed them out (default: not at all). Needs Kafka 4.2, and `share.renew.acknowledge.enable` on the group.
+    ///
+    /// These renewals have no outcome, and the records are not handed out again, as after a RENEW of the application's own.
+    pub fn lock_renewal(mut self, limit: Duration) -> Self {
+        self.lock_renewal = Some(limit).filter(|limit| !limit.is_zero());
+        self
+    }
+
+    /// Calls `callback` with the outcomes of acknowledgements as they become known: in order, one call at a time, on the
+    /// consumer's task or in the call that learned of them, and before `commit_sync` returns. It must not block. A panic
+    /// in it is logged and goes no further. [`poll_outcomes`](KafkaShareConsumer::poll_outcomes) tells of them too.
+    pub fn acknowledgement_commit_callback(mut self, callback: impl Fn(&[AckOutcome]) + Send + Sync + 'static) -> Self {
+        self.callback = Some(Arc::new(callback));
+        self
+    }
+
     /// Shares connections and metadata with other clients of the same cluster.
     pub fn cluster(mut self, cluster: Arc<Cluster>) -> Self {
         self.cluster = Some(cluster);
@@ -193,7 +242,11 @@ impl ShareConsumerBuilder {
         if self.min_bytes < 0 || self.max_bytes < 0 {
             return config("fetch.min.bytes and fetch.max.bytes must not be negative");
         }
+        if self.prefetch > 0 && self.acquire == AcquireMode::RecordLimit {
+            return config("share.acquire.mode=record_limit locks no more than asked for: prefetch cannot go with it");
+        }
         check_millis("fetch.max.wait.ms", self.max_wait)?;
+        check_millis("lock_renewal", self.lock_renewal.unwrap_or_default())?;
         if self.max_wait >= self.client.request_timeout {
             return config("fetch.max.wait.ms must be less than request.timeout.ms");
         }
@@ -225,9 +278,18 @@ impl ShareConsumerBuilder {
             max_acks_pending: 10_000,
             api_timeout: cluster.config().default_api_timeout,
             metadata_max_age: cluster.config().metadata_max_age,
+            prefetch: self.prefetch,
+            lock_renewal: self.lock_renewal,
         };
         let machine = ShareConsumer::new(config, Instant::now());
-        KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, self.mode, self.decompress_limit)))
+        let options = Options {
+            mode: self.mode,
+            decompress_limit: self.decompress_limit,
+            renews: self.lock_renewal.is_some(),
+            prefetches: self.prefetch > 0,
+            callback: self.callback,
+        };
+        KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, options)))
     }
 }
 

@@ -14,7 +14,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
+use tracing::Instrument;
 
 /// How long a consumer that was dropped or closed goes on saying goodbye.
 const GOODBYE: Duration = Duration::from_secs(30);
@@ -44,7 +45,9 @@ pub(super) async fn run(shared: Arc<Shared>) {
         shared: Arc::clone(&shared),
         tasks: JoinSet::new(),
         connections: HashMap::new(),
+        heartbeat: None,
         refused: HashSet::new(),
+        awaited: HashSet::new(),
     };
     let mut goodbye = None;
     loop {
@@ -85,8 +88,12 @@ struct Driver {
     tasks: JoinSet<Done>,
     /// The connection that the session with a node lives on.
     connections: HashMap<i32, Connection>,
+    /// The last heartbeat's task.
+    heartbeat: Option<AbortHandle>,
     /// Topics whose metadata were refused, and the application told so.
     refused: HashSet<Str>,
+    /// Topics that do not exist, and are waited for.
+    awaited: HashSet<Str>,
 }
 
 impl Driver {
@@ -107,23 +114,33 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         match action {
             Action::Heartbeat(token, request) => {
-                self.tasks.spawn(async move { Done::Heartbeat(token, heartbeat(&shared, &request).await) });
+                // A heartbeat that is being tried again must not overtake this one: a join after the leave that
+                // follows it would make a member that nobody is.
+                if let Some(former) = self.heartbeat.take() {
+                    former.abort();
+                }
+                let span = tracing::debug_span!("share_group_heartbeat", member_epoch = request.member_epoch);
+                let call = async move { Done::Heartbeat(token, heartbeat(&shared, &request).await) };
+                self.heartbeat = Some(self.tasks.spawn(call.instrument(span)));
             }
             Action::RefreshMetadata(topics) => {
                 self.tasks.spawn(async move { Done::Metadata(metadata(&shared, &topics).await) });
             }
             Action::Fetch(node, token, request) => match self.session_connection(node) {
                 Ok(connection) => {
-                    self.tasks
-                        .spawn(async move { Done::Fetch(node, token, fetch(&shared, &connection, &request).await) });
+                    let span = tracing::debug_span!("share_fetch", node, epoch = request.share_session_epoch);
+                    let call = async move { Done::Fetch(node, token, fetch(&shared, &connection, &request).await) };
+                    self.tasks.spawn(call.instrument(span));
                 }
                 Err(error) => self.handle(Done::Fetch(node, token, Err(error))),
             },
             Action::Acknowledge(node, token, request) => match self.session_connection(node) {
                 Ok(connection) => {
-                    self.tasks.spawn(async move {
+                    let span = tracing::debug_span!("share_acknowledge", node, epoch = request.share_session_epoch);
+                    let call = async move {
                         Done::Acknowledge(node, token, acknowledge(&shared, &connection, &request).await)
-                    });
+                    };
+                    self.tasks.spawn(call.instrument(span));
                 }
                 Err(error) => self.handle(Done::Acknowledge(node, token, Err(error))),
             },
@@ -150,6 +167,7 @@ impl Driver {
                 self.handle(done);
                 ControlFlow::Continue(())
             }
+            Err(error) if error.is_cancelled() => ControlFlow::Continue(()),
             // A panic, or the runtime shuts down. The machine would wait for the answer for ever: better to stop, and say so.
             Err(error) => {
                 tracing::error!(%error, "a request task of the share consumer failed; the consumer stops");
@@ -167,6 +185,18 @@ impl Driver {
                 }
                 Some(_) => {}
                 None => drop(self.refused.remove(&name)),
+            }
+        }
+    }
+
+    /// Says, once each, which topics are waited for.
+    fn report_unknown_topics(&mut self, found: &[TopicLeaders]) {
+        for name in self.shared.with(|m, _| m.subscription().to_vec()) {
+            let exists = found.iter().any(|topic| topic.name == name);
+            if exists && self.awaited.remove(&name) {
+                tracing::info!(topic = %name, "the topic exists now");
+            } else if !exists && self.awaited.insert(name.clone()) {
+                tracing::warn!(topic = %name, "the topic does not exist, or may not be seen; the consumer waits for it");
             }
         }
     }
@@ -192,6 +222,7 @@ impl Driver {
             }
             Done::Metadata(Ok(topics)) => {
                 self.report_refused_topics();
+                self.report_unknown_topics(&topics);
                 self.shared.with(|m, now| m.handle_metadata(now, &topics));
             }
             Done::Metadata(Err(error)) => {
@@ -219,7 +250,13 @@ fn failure(error: &Error) -> RequestFailure {
 async fn heartbeat(shared: &Shared, request: &ShareGroupHeartbeatRequest) -> Result<ShareGroupHeartbeatResponse> {
     let deadline = Instant::now() + shared.cluster.config().request_timeout;
     let group = request.group_id.to_string();
-    shared.cluster.call_coordinator(CoordinatorKind::Group, &group, request, deadline, |r| r.error_code).await
+    let started = Instant::now();
+    let answer =
+        shared.cluster.call_coordinator(CoordinatorKind::Group, &group, request, deadline, |r| r.error_code).await;
+    if let Ok(answer) = &answer {
+        shared.metrics.heartbeat(started.elapsed(), answer.assignment.is_some());
+    }
+    answer
 }
 
 async fn metadata(shared: &Shared, topics: &[Str]) -> Result<Vec<TopicLeaders>> {
@@ -236,11 +273,22 @@ async fn fetch(shared: &Shared, connection: &Connection, request: &ShareFetchReq
         let text = "share.acquire.mode=record_limit is not supported by this cluster: it needs ShareFetch version 2 (Kafka 4.2)";
         return Err(Error::new(ErrorKind::Unsupported, text));
     }
+    if shared.renews && versions.pick::<ShareAcknowledgeRequest>().is_ok_and(|v| v < 2) {
+        let text = "lock_renewal is not supported by this cluster: it needs ShareAcknowledge version 2 (Kafka 4.2)";
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
     if let Ok(version) = versions.pick::<ShareAcknowledgeRequest>() {
         shared.ack_version.store(version, Ordering::Relaxed);
     }
+    let started = Instant::now();
     let response = connection.call(request, deadline).await?;
-    Ok(decode_fetch(response, shared.decompress_limit))
+    let (latency, throttle) = (started.elapsed(), response.throttle_time_ms);
+    let partitions = response.responses.iter().flat_map(|t| &t.partitions);
+    let bytes = partitions.filter_map(|p| p.records.as_ref()).map(|r| r.len()).sum();
+    let answer = decode_fetch(response, shared.decompress_limit);
+    let records = answer.partitions.iter().map(|p| p.delivery.entries.len()).sum();
+    shared.metrics.fetched(bytes, records, latency, throttle);
+    Ok(answer)
 }
 
 async fn acknowledge(

@@ -2,26 +2,35 @@
 
 mod acknowledger;
 mod builder;
+mod deserialize;
 mod driver;
+mod metrics;
+mod outcomes;
+mod owned;
 mod records;
 mod shared;
 mod staged;
+mod stream;
 
 pub use acknowledger::Acknowledger;
 pub use builder::{AcknowledgementMode, AcquireMode, ShareConsumerBuilder};
+pub use deserialize::{
+    BytesDeserializer, Deserialize, DeserializeContext, DeserializeError, Deserializer, StringDeserializer,
+    TypedShareRecord,
+};
+pub use metrics::{Metric, MetricsSnapshot};
+pub use outcomes::{CommitOutcomes, OutcomeStream};
+pub use owned::OwnedShareRecord;
 pub use records::{RecordId, ShareRecord, ShareRecordIter, ShareRecords};
+pub use stream::ShareRecordStream;
 
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata};
 use crate::{Error, ErrorKind, Result};
-use kafka_share_core::share_acks::{AckOutcome, AckType, Outcome};
+use kafka_share_core::share_acks::AckType;
 use kafka_share_wire::Str;
 use shared::Shared;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Result of a commit: how the acknowledgements of each topic and partition ended.
-pub type CommitOutcomes = BTreeMap<(String, i32), Outcome>;
+use std::time::Duration;
 
 /// A member of a share group.
 ///
@@ -60,18 +69,20 @@ impl KafkaShareConsumer {
         ShareConsumerBuilder::new(bootstrap_servers, group_id)
     }
 
-    /// Subscribes to topics, in place of those before. A topic that does not exist yet is waited for.
+    /// Subscribes to topics, in place of those before; an empty list unsubscribes. A topic that does not exist yet is
+    /// waited for, and the log says so once. One that is deleted and created again is consumed from its new start.
     ///
     /// # Errors
-    /// Empty names, or a closed consumer.
+    /// Names that no topic can have (nothing changes then), or a closed consumer.
     pub fn subscribe<I>(&self, topics: I) -> Result<()>
     where
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
         let topics: Vec<Str> = topics.into_iter().map(|t| Str::from(t.as_ref())).collect();
-        if topics.iter().any(|t| t.is_empty()) {
-            return Err(Error::new(ErrorKind::InvalidInput, "a topic name to subscribe to is empty"));
+        if let Some(bad) = topics.iter().find(|t| !is_topic_name(t)) {
+            let text = format!("{bad:?} is no topic name: 1 to 249 of the characters a-z A-Z 0-9 . _ - are");
+            return Err(Error::new(ErrorKind::InvalidInput, text));
         }
         self.shared.check_open()?;
         self.shared.with(|m, now| m.subscribe(now, topics));
@@ -102,7 +113,7 @@ impl KafkaShareConsumer {
     /// # Errors
     /// What no retry heals: missing rights, unsupported brokers, a closed consumer; a [`wakeup`](Self::wakeup).
     pub async fn poll(&self, timeout: Duration) -> Result<ShareRecords> {
-        self.shared.poll(timeout).await
+        self.shared.poll(timeout, usize::MAX).await
     }
 
     /// Ends a [`poll`](Self::poll) that waits now, or the next one, with an error of kind
@@ -125,6 +136,23 @@ impl KafkaShareConsumer {
     /// As [`acknowledge`](Self::acknowledge); RENEW on a broker that cannot renew (before Kafka 4.2).
     pub fn acknowledge_with(&self, record: &ShareRecord<'_>, ack: AckType) -> Result<()> {
         self.shared.acknowledge(record.id(), ack)
+    }
+
+    /// Renews the lock of a record without handing it out again: for work that takes long, on records that stay where they
+    /// are. It goes out with the other acknowledgements, and has no outcome of its own; what is lost shows when the record
+    /// is acknowledged. (RENEW as an acknowledgement has an outcome, and the record comes again from
+    /// [`poll`](Self::poll), as in Java.)
+    ///
+    /// # Errors
+    /// As [`acknowledge_with`](Self::acknowledge_with), but in implicit mode too.
+    pub fn extend_lock(&self, record: RecordId) -> Result<()> {
+        self.shared.extend_lock(record)
+    }
+
+    /// When the lock of a delivered record ends, with its renewals; `None` where it is lost or acknowledged for good.
+    #[must_use]
+    pub fn lock_deadline(&self, record: RecordId) -> Option<std::time::Instant> {
+        self.shared.with(|m, _| m.lock_deadline(record.0))
     }
 
     /// Acknowledges a record by topic, partition and offset.
@@ -170,10 +198,10 @@ impl KafkaShareConsumer {
         self.shared.commit_async()
     }
 
-    /// Outcomes of acknowledgements since the last call, oldest first. The newest 65,536 are kept.
+    /// Counters and gauges under Java's names, at this moment.
     #[must_use]
-    pub fn poll_outcomes(&self) -> Vec<AckOutcome> {
-        self.shared.take_outcomes()
+    pub fn metrics(&self) -> MetricsSnapshot {
+        self.shared.metrics.snapshot()
     }
 
     /// Group, member and epoch, for acknowledgements in a transaction.
@@ -194,7 +222,8 @@ impl KafkaShareConsumer {
     /// `send_share_acks_to_transaction`. They leave the ordinary path.
     ///
     /// # Errors
-    /// In implicit mode (use [`ShareAcknowledgements::from_records`] there).
+    /// In implicit mode (use [`ShareAcknowledgements::from_records`] there); while a [`commit_sync`](Self::commit_sync)
+    /// runs, because which of them it takes could not be told.
     pub fn acknowledgements_for_transaction(&self) -> Result<ShareAcknowledgements> {
         staged::take_pending(&self.shared)
     }
@@ -230,7 +259,7 @@ impl Drop for KafkaShareConsumer {
     }
 }
 
-pub(crate) fn deadline_in(timeout: Duration) -> Instant {
-    // A timeout of years is as good as none and must not overflow the clock.
-    Instant::now() + timeout.min(Duration::from_secs(365 * 86_400))
+fn is_topic_name(name: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=249).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(legal)
 }

@@ -3,9 +3,11 @@
 use super::shared::Shared;
 use kafka_share_core::share_acks::RecordHandle;
 use kafka_share_core::share_consumer::Chunk;
+use kafka_share_core::share_fetch::Entry;
 use kafka_share_wire::records::{Headers, Record, TimestampType};
 use kafka_share_wire::{Str, Uuid};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Names a delivered record, to acknowledge it by; small, `Copy`, and free of borrows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +33,10 @@ impl ShareRecords {
 
     pub(super) fn chunks(&self) -> &[Chunk] {
         &self.chunks
+    }
+
+    pub(super) fn into_parts(self) -> (Vec<Chunk>, Vec<Str>) {
+        (self.chunks, self.names)
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -85,16 +91,8 @@ impl<'a> Iterator for ShareRecordIter<'a> {
                 continue;
             };
             self.entry += 1;
-            let Some(record) = chunk.record(entry) else { continue };
-            return Some(ShareRecord {
-                topic: self.records.names.get(self.chunk).map_or("", |n| n.as_str()),
-                topic_id: chunk.tp().topic_id,
-                partition: chunk.tp().partition,
-                timestamp_type: chunk.delivery.batches[entry.batch as usize].timestamp_type(),
-                delivery_count: entry.delivery_count,
-                id: RecordId(chunk.handle(entry)),
-                record,
-            });
+            let topic = self.records.names.get(self.chunk).map_or("", |n| n.as_str());
+            return Some(ShareRecord::read(topic, chunk, entry));
         }
     }
 }
@@ -107,11 +105,25 @@ pub struct ShareRecord<'a> {
     partition: i32,
     timestamp_type: TimestampType,
     delivery_count: i16,
+    lock_until: Instant,
     id: RecordId,
     record: Record<'a>,
 }
 
 impl<'a> ShareRecord<'a> {
+    pub(super) fn read(topic: &'a str, chunk: &'a Chunk, entry: &Entry) -> Self {
+        ShareRecord {
+            topic,
+            topic_id: chunk.tp().topic_id,
+            partition: chunk.tp().partition,
+            timestamp_type: chunk.delivery.batches[entry.batch as usize].timestamp_type(),
+            delivery_count: entry.delivery_count,
+            lock_until: chunk.lock_until(),
+            id: RecordId(chunk.handle(entry)),
+            record: chunk.record(entry),
+        }
+    }
+
     /// Topic.
     #[must_use]
     pub fn topic(&self) -> &'a str {
@@ -170,6 +182,13 @@ impl<'a> ShareRecord<'a> {
     #[must_use]
     pub fn delivery_count(&self) -> i16 {
         self.delivery_count
+    }
+
+    /// When the acquisition lock of the record ends, as known when it was handed out: the lock time counted from the answer
+    /// to the fetch, or to the last renewal. The broker counts from a little earlier.
+    #[must_use]
+    pub fn lock_deadline(&self) -> Instant {
+        self.lock_until
     }
 
     /// Name of this delivery, to acknowledge it by later or from another task.

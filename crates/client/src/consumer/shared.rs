@@ -1,8 +1,8 @@
 //! What a share consumer's handles and its driver share: the machine behind a mutex, and two bells.
 
-use super::CommitOutcomes;
-use super::builder::AcknowledgementMode;
-use super::deadline_in;
+use super::builder::{AcknowledgementMode, OutcomeCallback};
+use super::metrics::Metrics;
+use super::outcomes::CommitOutcomes;
 use super::records::{RecordId, ShareRecords};
 use crate::acknowledgements::ShareGroupMetadata;
 use crate::net::{Cluster, SessionOwner};
@@ -27,6 +27,12 @@ pub(crate) struct Shared {
     pub(super) owner: SessionOwner,
     pub(super) mode: AcknowledgementMode,
     pub(super) decompress_limit: usize,
+    /// Whether locks are renewed unasked.
+    pub(super) renews: bool,
+    /// Whether the driver has something to do when records were handed out.
+    eager: bool,
+    callback: Option<OutcomeCallback>,
+    pub(super) metrics: Metrics,
     machine: Mutex<ShareConsumer>,
     /// Rung when the driver has something to do.
     driver: Notify,
@@ -53,20 +59,32 @@ impl std::fmt::Debug for Shared {
 struct Inbox {
     errors: VecDeque<Error>,
     outcomes: VecDeque<AckOutcome>,
+    /// What the callback has not been told yet.
+    untold: VecDeque<AckOutcome>,
+    /// Some task is in the callback.
+    telling: bool,
+}
+
+/// What a builder hands over beside the machine.
+pub(super) struct Options {
+    pub(super) mode: AcknowledgementMode,
+    pub(super) decompress_limit: usize,
+    pub(super) renews: bool,
+    pub(super) prefetches: bool,
+    pub(super) callback: Option<OutcomeCallback>,
 }
 
 impl Shared {
-    pub(super) fn new(
-        cluster: Arc<Cluster>,
-        machine: ShareConsumer,
-        mode: AcknowledgementMode,
-        decompress_limit: usize,
-    ) -> Self {
+    pub(super) fn new(cluster: Arc<Cluster>, machine: ShareConsumer, options: Options) -> Self {
         Shared {
             owner: cluster.new_session_owner(),
             cluster,
-            mode,
-            decompress_limit,
+            mode: options.mode,
+            decompress_limit: options.decompress_limit,
+            renews: options.renews,
+            eager: options.renews || options.prefetches,
+            callback: options.callback,
+            metrics: Metrics::default(),
             machine: Mutex::new(machine),
             driver: Notify::new(),
             app: Notify::new(),
@@ -83,16 +101,48 @@ impl Shared {
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut ShareConsumer, Instant) -> T) -> T {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
         let result = f(&mut machine, Instant::now());
-        self.collect(&mut machine);
-        if machine.take_ack_news() {
+        let told = self.collect(&mut machine);
+        let news = machine.take_ack_news();
+        drop(machine);
+        if news {
             // Their age limit is a deadline that the driver does not know of yet.
             self.wake_driver();
+        }
+        if told {
+            self.tell_outcomes();
+            self.wake_app();
         }
         result
     }
 
+    /// Tells the callback what it does not know yet, unless some task is doing so.
+    fn tell_outcomes(&self) {
+        let Some(callback) = &self.callback else { return };
+        let mut inbox = self.inbox();
+        if std::mem::replace(&mut inbox.telling, true) {
+            return;
+        }
+        while !inbox.untold.is_empty() {
+            let outcomes = Vec::from(std::mem::take(&mut inbox.untold));
+            drop(inbox);
+            let call = std::panic::AssertUnwindSafe(|| callback(&outcomes));
+            if std::panic::catch_unwind(call).is_err() {
+                tracing::error!("the acknowledgement commit callback panicked; the consumer goes on");
+            }
+            inbox = self.inbox();
+        }
+        inbox.telling = false;
+    }
+
+    /// Whether the callback knows all outcomes.
+    fn all_told(&self) -> bool {
+        let inbox = self.inbox();
+        !inbox.telling && inbox.untold.is_empty()
+    }
+
     /// Moves what the machine has to say to where the application finds it.
-    fn collect(&self, machine: &mut ShareConsumer) {
+    /// Answers whether there were outcomes.
+    fn collect(&self, machine: &mut ShareConsumer) -> bool {
         let mut inbox = None;
         while let Some(event) = machine.poll_event() {
             let error = match event {
@@ -119,13 +169,20 @@ impl Shared {
                 inbox.errors.push_back(error);
             }
         }
+        let mut any = false;
         while let Some(outcome) = machine.poll_outcome() {
+            any = true;
+            self.metrics.acknowledged(&outcome);
             let inbox: &mut MutexGuard<'_, Inbox> = inbox.get_or_insert_with(|| self.inbox());
             if inbox.outcomes.len() >= MAX_OUTCOMES {
                 inbox.outcomes.pop_front();
             }
+            if self.callback.is_some() {
+                inbox.untold.push_back(outcome.clone());
+            }
             inbox.outcomes.push_back(outcome);
         }
+        any
     }
 
     /// Has the next poll return an error.
@@ -167,7 +224,7 @@ impl Shared {
     }
 
     /// Waits until `check` answers, is asked again at every ring, and gives up at `deadline`.
-    async fn wait<T>(&self, deadline: Instant, mut check: impl FnMut() -> Option<T>) -> Option<T> {
+    pub(super) async fn wait<T>(&self, deadline: Instant, mut check: impl FnMut() -> Option<T>) -> Option<T> {
         let sleep = tokio::time::sleep_until(deadline.into());
         tokio::pin!(sleep);
         loop {
@@ -185,15 +242,10 @@ impl Shared {
         }
     }
 
-    pub(super) async fn poll(self: &Arc<Self>, timeout: Duration) -> Result<ShareRecords> {
-        if self.polling.swap(true, Ordering::AcqRel) {
-            return Err(Error::new(ErrorKind::InvalidState, "another task polls this share consumer"));
-        }
-        let _guard = PollGuard(self);
-        self.check_open()?;
-        self.with(|m, now| m.accept_delivered(now));
+    pub(super) async fn poll(self: &Arc<Self>, timeout: Duration, most: usize) -> Result<ShareRecords> {
+        let _guard = self.start_poll()?;
         let deadline = deadline_in(timeout);
-        let answer = self.wait(deadline, || self.poll_now()).await;
+        let answer = self.wait(deadline, || self.poll_now(most)).await;
         match answer {
             Some(Ok(records)) => Ok(records),
             Some(Err(error)) => Err(error),
@@ -201,7 +253,19 @@ impl Shared {
         }
     }
 
-    fn poll_now(self: &Arc<Self>) -> Option<Result<ShareRecords>> {
+    /// Begins a poll: nobody else may, and in implicit mode what was handed out is accepted.
+    pub(super) fn start_poll(&self) -> Result<PollGuard<'_>> {
+        if self.polling.swap(true, Ordering::AcqRel) {
+            return Err(Error::new(ErrorKind::InvalidState, "another task polls this share consumer"));
+        }
+        let guard = PollGuard(self);
+        self.check_open()?;
+        self.metrics.poll_started();
+        self.with(|m, now| m.accept_delivered(now));
+        Ok(guard)
+    }
+
+    pub(super) fn poll_now(self: &Arc<Self>, most: usize) -> Option<Result<ShareRecords>> {
         if self.wakeup.swap(false, Ordering::AcqRel) {
             return Some(Err(Error::new(ErrorKind::Wakeup, "poll was ended by wakeup()")));
         }
@@ -213,7 +277,7 @@ impl Shared {
         }
         let (chunks, names, news) = self.with(|m, now| {
             let before = (m.is_waiting(), m.has_records());
-            let chunks = m.take_records(now);
+            let chunks = m.take_up_to(now, most);
             let news = before != (m.is_waiting(), m.has_records());
             let names: Vec<_> =
                 chunks.iter().map(|c| m.topic_name(c.tp().topic_id).cloned().unwrap_or_default()).collect();
@@ -226,7 +290,12 @@ impl Shared {
             }
             return None;
         }
-        Some(Ok(ShareRecords::new(Arc::clone(self), chunks, names)))
+        if self.eager {
+            self.wake_driver();
+        }
+        let records = ShareRecords::new(Arc::clone(self), chunks, names);
+        self.metrics.consumed(records.len());
+        Some(Ok(records))
     }
 
     pub(super) fn wakeup(&self) {
@@ -256,6 +325,11 @@ impl Shared {
         self.with(|m, now| m.acknowledge(now, id.0, ack)).map_err(ack_error)
     }
 
+    pub(super) fn extend_lock(&self, id: RecordId) -> Result<()> {
+        self.check_renew(AckType::Renew)?;
+        self.with(|m, now| m.extend_lock(now, id.0)).map_err(ack_error)
+    }
+
     pub(super) fn acknowledge_offset(&self, topic: &str, partition: i32, offset: i64, ack: AckType) -> Result<()> {
         self.check_explicit()?;
         self.check_renew(ack)?;
@@ -283,17 +357,20 @@ impl Shared {
         });
         self.wake_driver();
         let guard = CommitGuard { shared: self, id };
-        let result = self
+        let mut done = None;
+        let ended = self
             .wait(deadline, || {
-                let done = self.with(|m, _| m.poll_commit(id)).map(Ok);
-                done.or_else(|| self.stopped.load(Ordering::Acquire).then(|| Err(self.closed_error())))
+                done = done.take().or_else(|| self.with(|m, _| m.poll_commit(id)));
+                let stopped = done.is_none() && self.stopped.load(Ordering::Acquire);
+                // The callback has run by the time the commit returns.
+                (stopped || done.is_some() && self.all_told()).then_some(stopped)
             })
             .await;
         drop(guard);
-        match result {
-            Some(Ok(result)) => Ok(self.name_outcomes(result)),
-            Some(Err(error)) => Err(error),
-            None => Err(Error::new(
+        match (done, ended) {
+            (Some(result), _) => Ok(self.name_outcomes(result)),
+            (None, Some(_)) => Err(self.closed_error()),
+            (None, None) => Err(Error::new(
                 ErrorKind::Timeout,
                 "acknowledgements were not confirmed within the time limit; they are still being sent",
             )),
@@ -328,6 +405,16 @@ impl Shared {
 
     pub(super) fn take_outcomes(&self) -> Vec<AckOutcome> {
         self.inbox().outcomes.drain(..).collect()
+    }
+
+    /// The next outcome; `None` once the consumer has stopped and all are told.
+    pub(super) async fn next_outcome(&self) -> Option<AckOutcome> {
+        let never = deadline_in(Duration::MAX);
+        let next = || {
+            let outcome = self.inbox().outcomes.pop_front();
+            (outcome.is_some() || self.stopped.load(Ordering::Acquire)).then_some(outcome)
+        };
+        self.wait(never, next).await.flatten()
     }
 
     pub(super) fn group_metadata(&self) -> Result<ShareGroupMetadata> {
@@ -376,11 +463,12 @@ pub(super) fn ack_error(error: AckError) -> Error {
     Error::new(kind, error.to_string())
 }
 
-struct PollGuard<'a>(&'a Shared);
+pub(super) struct PollGuard<'a>(&'a Shared);
 
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         self.0.with(|m, _| m.stop_waiting());
+        self.0.metrics.poll_ended();
         self.0.polling.store(false, Ordering::Release);
     }
 }
@@ -394,4 +482,9 @@ impl Drop for CommitGuard<'_> {
     fn drop(&mut self) {
         self.shared.with(|m, _| m.forget_commit(self.id));
     }
+}
+
+pub(super) fn deadline_in(timeout: Duration) -> Instant {
+    // A timeout of years is as good as none and must not overflow the clock.
+    Instant::now() + timeout.min(Duration::from_secs(365 * 86_400))
 }

@@ -56,7 +56,10 @@ pub(super) fn take_pending(shared: &Arc<Shared>) -> Result<ShareAcknowledgements
         let text = "share.acknowledgement.mode is implicit: use ShareAcknowledgements::from_records";
         return Err(Error::new(ErrorKind::InvalidState, text));
     }
-    let taken = shared.with(|m, _| m.take_for_transaction());
+    let taken = shared.with(|m, _| m.take_for_transaction()).ok_or_else(|| {
+        let text = "a commit of this consumer is under way, and takes acknowledgements given before it: await it first";
+        Error::new(ErrorKind::InvalidState, text)
+    })?;
     package(shared, taken, true)
 }
 

@@ -15,6 +15,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Sends a request that any broker can answer, for as long as `limit`; once connected until `whole` where it may change
+/// something, so that it is not sent twice.
+async fn call_within<R: Request>(
+    connection: &Connection,
+    request: &R,
+    limit: Instant,
+    whole: Instant,
+) -> Result<R::Response> {
+    let reads = matches!(R::KEY, ApiKey::METADATA | ApiKey::FIND_COORDINATOR | ApiKey::DESCRIBE_CLUSTER);
+    if !reads {
+        connection.ready(limit).await?;
+    }
+    connection.call(request, if reads { limit } else { whole }).await
+}
+
+/// Time for the first broker of several to answer a request that any can answer; it doubles with every round.
+const FIRST_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a broker that let a request time out is asked last.
+const SLOW_MEMORY: Duration = Duration::from_secs(30);
+
 /// What a connection is for. A ShareFetch waits at the broker and answers come in order, so fetches have their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
@@ -57,6 +77,8 @@ struct State {
     addresses: HashMap<Place, (Str, u16)>,
     features: Option<Arc<ApiVersions>>,
     refreshed: HashMap<Str, Instant>,
+    /// Brokers that let a request wait too long, and when; others are asked first for a while.
+    slow: HashMap<Place, Instant>,
     jitter: Jitter,
 }
 
@@ -74,6 +96,7 @@ impl Cluster {
             addresses: HashMap::new(),
             features: None,
             refreshed: HashMap::new(),
+            slow: HashMap::new(),
             jitter: Jitter::new(seed),
         };
         Ok(Arc::new(Cluster {
@@ -195,7 +218,9 @@ impl Cluster {
         connection.call_version(request, api, version, deadline).await
     }
 
-    /// Sends a request to any broker that answers, known ones first, then the bootstrap addresses.
+    /// Sends a request to any broker that answers, known ones first, then the bootstrap addresses. One that takes long to
+    /// connect is left for the next, and asked last for a while; so is one that takes long to answer a request that changes
+    /// nothing.
     ///
     /// # Cancel safety
     /// As [`Connection::call`].
@@ -207,16 +232,25 @@ impl Cluster {
         loop {
             attempt += 1;
             let mut last = Error::new(ErrorKind::Connect, "no broker is known");
-            for connection in self.candidates()? {
-                match connection.call(request, self.request_deadline(deadline)).await {
+            let candidates = self.candidates()?;
+            let count = candidates.len();
+            for (at, (place, connection)) in candidates.into_iter().enumerate() {
+                let limit = self.share_of_time(deadline, attempt, count - at);
+                match call_within(&connection, request, limit, self.request_deadline(deadline)).await {
                     Ok(response) => {
+                        self.state().slow.remove(&place);
                         if let Ok(versions) = connection.ready(deadline).await {
                             self.note_features(versions);
                         }
                         return Ok(response);
                     }
                     Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
-                    Err(error) => last = error,
+                    Err(error) => {
+                        if error.is_timeout() {
+                            self.state().slow.insert(place, Instant::now());
+                        }
+                        last = error;
+                    }
                 }
             }
             if !self.pause_before_retry(attempt, deadline).await {
@@ -225,7 +259,18 @@ impl Cluster {
         }
     }
 
-    fn candidates(&self) -> Result<Vec<Connection>> {
+    /// Deadline for one of `left` brokers to be asked: short while there are others, longer with each round, so that
+    /// neither one that hangs nor a slow cluster keeps the answer away.
+    fn share_of_time(&self, deadline: Instant, round: u32, left: usize) -> Instant {
+        let whole = self.request_deadline(deadline);
+        if left <= 1 && round > 1 {
+            return whole;
+        }
+        let patience = FIRST_PATIENCE.saturating_mul(1 << (round - 1).min(8));
+        whole.min(Instant::now() + patience)
+    }
+
+    fn candidates(&self) -> Result<Vec<(Place, Connection)>> {
         let mut state = self.state();
         let mut nodes: Vec<Node> = state.metadata.nodes().cloned().collect();
         if !nodes.is_empty() {
@@ -239,9 +284,14 @@ impl Cluster {
             let (host, port) = split_address(server)?;
             all.push((Place::Bootstrap(i), Str::from(host), port));
         }
+        state.slow.retain(|_, at| at.elapsed() < SLOW_MEMORY);
+        all.sort_by_key(|(place, _, _)| state.slow.contains_key(place));
         Ok(all
             .into_iter()
-            .map(|(place, host, port)| self.slot(&mut state, place, Purpose::Coordination, &host, port))
+            .map(|(place, host, port)| {
+                let connection = self.slot(&mut state, place.clone(), Purpose::Coordination, &host, port);
+                (place, connection)
+            })
             .collect())
     }
 

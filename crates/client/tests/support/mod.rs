@@ -48,6 +48,10 @@ impl Rig {
         Admin::on(Arc::clone(&self.cluster)).alter_share_group_configs(GROUP, &[(name, value)]).await.unwrap();
     }
 
+    pub(crate) fn producer(&self) -> &Producer {
+        &self.producer
+    }
+
     pub(crate) fn topic(&self) -> String {
         TOPIC.to_owned()
     }

@@ -14,8 +14,13 @@ const LONGEST_LOCK: Duration = Duration::from_secs(3600);
 impl ShareConsumer {
     /// Records for the application, `max_poll_records` at most. Where there are none, the next answers are wanted.
     pub fn take_records(&mut self, now: Instant) -> Vec<Chunk> {
+        self.take_up_to(now, usize::MAX)
+    }
+
+    /// As [`ShareConsumer::take_records`], and no more than `most`.
+    pub fn take_up_to(&mut self, now: Instant, most: usize) -> Vec<Chunk> {
         self.last_poll = Some(now);
-        let mut left = self.config.max_poll_records;
+        let mut left = self.config.max_poll_records.min(most);
         let mut chunks = self.take_renewed(&mut left);
         while left > 0 {
             let Some(front) = self.buffer.front_mut() else { break };

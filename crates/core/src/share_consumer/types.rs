@@ -144,10 +144,14 @@ impl Chunk {
         RecordHandle { slot: self.slot, index: entry.index }
     }
 
-    /// The record itself. `None` cannot happen for entries of this chunk: each was decoded before.
+    /// The record itself.
+    ///
+    /// # Panics
+    /// With an entry that is not of this delivery. Entries of it were decoded once before.
     #[must_use]
-    pub fn record(&self, entry: &Entry) -> Option<Record<'_>> {
-        self.delivery.batches.get(entry.batch as usize)?.record_at(entry.position).ok()
+    pub fn record(&self, entry: &Entry) -> Record<'_> {
+        let record = self.delivery.batches.get(entry.batch as usize).map(|b| b.record_at(entry.position));
+        record.and_then(Result::ok).expect("an entry of this delivery")
     }
 }
 

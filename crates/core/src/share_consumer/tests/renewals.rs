@@ -10,7 +10,7 @@ fn offsets(chunks: &[Chunk]) -> Vec<(i64, Duration)> {
     let now = chunks.first().map(Chunk::lock_until);
     let row = |c: &Chunk| {
         let ahead = now.map_or(Duration::ZERO, |first| c.lock_until() - first);
-        c.entries().iter().map(|e| (c.record(e).unwrap().offset, ahead)).collect::<Vec<_>>()
+        c.entries().iter().map(|e| (c.record(e).offset, ahead)).collect::<Vec<_>>()
     };
     chunks.iter().flat_map(row).collect()
 }
@@ -30,7 +30,7 @@ fn r044_a_renewed_record_comes_back_from_poll_until_its_final_word() {
         rig.now += LOCK / 3;
         let held = if round == 1 { &first[0] } else { &rig.poll()[0].clone() };
         for offset in [1, 2] {
-            let at = held.entries().iter().position(|e| held.record(e).unwrap().offset == offset).unwrap();
+            let at = held.entries().iter().position(|e| held.record(e).offset == offset).unwrap();
             renew(&mut rig, held, at);
         }
         rig.machine.commit(rig.now + LOCK);
