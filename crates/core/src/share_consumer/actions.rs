@@ -188,6 +188,7 @@ impl ShareConsumer {
 
     fn send_fetch(&mut self, node: i32, wanted: &BTreeSet<TopicIdPartition>) -> Action {
         self.owed = false;
+        self.asked = true;
         let open = self.nodes.get(&node).is_some_and(|n| n.session.is_open());
         // Acknowledgements are not allowed in the request that opens a session; there cannot be any that still count.
         let taken = if open { self.table.take(node, false) } else { Vec::new() };

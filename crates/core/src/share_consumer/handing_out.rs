@@ -1,6 +1,6 @@
 //! Records on their way to the application: renewed ones again, then what the buffer holds.
 
-use super::{Chunk, ShareConsumer};
+use super::{Chunk, InFlightKind, NodeState, ShareConsumer};
 use crate::share_acks::RecordHandle;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,8 +48,10 @@ impl ShareConsumer {
         if self.config.implicit {
             self.delivered.extend(chunks.iter().cloned());
         }
-        self.wanted = chunks.is_empty();
-        self.owed |= self.wanted;
+        let wanted = chunks.is_empty();
+        self.owed &= wanted;
+        self.asked &= self.wanted;
+        self.wanted = wanted;
         chunks
     }
 
@@ -85,9 +87,11 @@ impl ShareConsumer {
         self.wanted
     }
 
-    /// The application no longer waits for records. The fetch that it wanted is sent all the same, once: polls that never
-    /// wait would never have one sent.
+    /// The application no longer waits for records. If it came and went before a fetch could go out, one is sent all the
+    /// same: polls that never wait would never have one sent.
     pub fn stop_waiting(&mut self) {
+        let fetching = |n: &NodeState| matches!(&n.in_flight, Some(f) if matches!(f.kind, InFlightKind::Fetch(_)));
+        self.owed |= self.wanted && !self.asked && !self.closing && !self.nodes.values().any(fetching);
         self.wanted = false;
     }
 

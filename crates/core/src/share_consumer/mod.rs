@@ -46,6 +46,8 @@ pub struct ShareConsumer {
     /// What the last poll handed out, in implicit mode.
     delivered: Vec<Chunk>,
     wanted: bool,
+    /// A fetch was sent since the application began to wait.
+    asked: bool,
     /// A poll ended before the fetch that it wanted was sent.
     owed: bool,
     last_poll: Option<Instant>,
@@ -146,6 +148,7 @@ impl ShareConsumer {
             buffer: VecDeque::new(),
             delivered: Vec::new(),
             wanted: false,
+            asked: false,
             owed: false,
             last_poll: None,
             hints: BTreeMap::new(),

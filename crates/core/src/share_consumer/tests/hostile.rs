@@ -66,6 +66,16 @@ fn a_poll_that_never_waits_has_its_fetch_sent() {
     let (node, token, _) = rig.fetch();
     rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
     assert!(rig.requests().is_empty(), "one fetch for one poll");
+    // A poll that gets its records, or whose fetch is out, leaves nothing to do.
+    rig.receive(0, 4);
+    rig.machine.stop_waiting();
+    assert!(rig.requests().is_empty(), "nobody waits");
+    rig.poll();
+    let (node, token, _) = rig.fetch();
+    rig.poll();
+    rig.machine.stop_waiting();
+    rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
+    assert!(rig.requests().is_empty(), "nobody waits");
 }
 
 #[test]
