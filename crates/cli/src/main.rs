@@ -1,5 +1,6 @@
 //! `kshare`: command line for Kafka share groups.
 
+mod bench;
 mod broker;
 mod cluster_args;
 mod conformance;
@@ -36,6 +37,7 @@ const AFTER_HELP: &str = "Examples:
   kshare consume orders --group billing --bootstrap-server HOST:9092
   kshare groups describe billing --bootstrap-server HOST:9092
   kshare conformance --bootstrap-server HOST:9092   judges a broker
+  kshare bench                                 processor time, rate and memory of consuming
 
 Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on.";
 
@@ -55,6 +57,11 @@ enum Command {
     Connect(connect::ConnectArgs),
     /// Judges a broker by the rules of share groups and transactions.
     Conformance(conformance::ConformanceArgs),
+    /// Measures what consuming costs, beside other clients.
+    Bench(bench::BenchArgs),
+    /// A client that `kshare bench` measures.
+    #[command(hide = true)]
+    BenchPeer(bench::PeerArgs),
 }
 
 fn main() -> ExitCode {
@@ -78,6 +85,8 @@ fn main() -> ExitCode {
             Command::Broker(args) => Box::pin(broker::run(args)).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,
             Command::Conformance(args) => conformance::run(args).await,
+            Command::Bench(args) => Box::pin(bench::run(args)).await,
+            Command::BenchPeer(args) => Box::pin(bench::run_peer(args)).await,
         }
     });
     // Tasks that still say goodbye to a broker must not hold up the exit.

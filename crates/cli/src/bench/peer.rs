@@ -1,0 +1,48 @@
+//! This project's client in `kshare bench`: consumes a number of records and says how long it took.
+
+use crate::exit::Failure;
+use clap::Args;
+use kafka_share::{AcknowledgementMode, KafkaShareConsumer};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Name of the command that runs it.
+pub(super) const PEER: &str = "bench-peer";
+/// A client that gets nothing for so long gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What every peer of `kshare bench` is given.
+#[derive(Debug, Args)]
+pub(crate) struct PeerArgs {
+    servers: String,
+    topic: String,
+    group: String,
+    records: u64,
+}
+
+pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
+    let consumer = KafkaShareConsumer::builder(&args.servers, &args.group)
+        .acknowledgement_mode(AcknowledgementMode::Explicit)
+        .build()?;
+    consumer.subscribe([&args.topic])?;
+    let (mut records, mut first, mut last) = (0, None, Instant::now());
+    while records < args.records {
+        let polled = consumer.poll(Duration::from_secs(1)).await?;
+        if polled.is_empty() && last.elapsed() > PATIENCE {
+            return Err(Failure::new(format_args!("{records} of {} records came", args.records)));
+        }
+        for record in &polled {
+            consumer.acknowledge(&record)?;
+            records += 1;
+        }
+        if !polled.is_empty() {
+            last = Instant::now();
+            first.get_or_insert(last);
+        }
+    }
+    consumer.commit_sync(PATIENCE).await?;
+    let seconds = first.map_or(0.0, |first| first.elapsed().as_secs_f64());
+    consumer.close(PATIENCE).await?;
+    println!("{}", json!({ "records": records, "seconds": seconds }));
+    Ok(())
+}
