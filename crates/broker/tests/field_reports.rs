@@ -169,6 +169,26 @@ fn r112_counts_that_the_frame_cannot_hold_take_no_memory() {
     }
 }
 
+/// Kafka answers each mention; here the answer's size is bounded too, and what is usual is far below the bound.
+#[test]
+fn r112_naming_a_thing_over_and_over_takes_no_memory_without_bound() {
+    use kafka_share_messages::DescribeConfigsRequest;
+    use kafka_share_messages::describe_configs_request::DescribeConfigsResource;
+    let mut world = World::new(1, ClusterConfig::default());
+    let resource =
+        DescribeConfigsResource { resource_type: 2, resource_name: Str::from_static("t"), ..Default::default() };
+    let request = |times: usize| DescribeConfigsRequest {
+        resources: vec![resource.clone(); times],
+        include_synonyms: true,
+        ..Default::default()
+    };
+    assert_eq!(world.call(&request(5_000)).results.len(), 5_000);
+    let hostile = encode(&request(2_000_000), 1);
+    let used = allocation_counter::measure(|| assert!(!world.frame(&hostile)));
+    assert!(used.bytes_max < 1 << 30, "a frame of {} bytes: {used:?}", hostile.len());
+    assert_eq!((world.closed.len(), world.answers.len()), (1, 0));
+}
+
 #[test]
 fn r113_batches_that_lie_about_their_length_or_count_are_refused() {
     const LENGTH: usize = 8;

@@ -2,7 +2,7 @@
 
 use super::configs::{BROKER, GROUP, SOURCE_DEFAULT, SOURCE_GROUP, SOURCE_STATIC_BROKER, SOURCE_TOPIC, TOPIC};
 use super::configs::{broker_settings, value_of};
-use super::{Outcome, RequestContext};
+use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, Refusal, check_topic_name};
 use crate::settings::{Definition, GROUP_DEFINITIONS, Overrides, TOPIC_DEFINITIONS};
 use kafka_share_messages::describe_configs_request::DescribeConfigsResource;
@@ -29,10 +29,9 @@ pub(crate) fn handle(
             ..Default::default()
         }
     };
-    Outcome::Reply(DescribeConfigsResponse {
-        results: request.resources.iter().map(one).collect(),
-        ..Default::default()
-    })
+    let weight = |row: &DescribeConfigsResult| row.configs.iter().map(|config| 1 + config.synonyms.len()).sum();
+    let results = budget::rows(request.resources.iter().map(one), weight);
+    budget::reply(results, |results| DescribeConfigsResponse { results, ..Default::default() })
 }
 
 fn describe(

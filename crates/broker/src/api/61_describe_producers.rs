@@ -1,7 +1,8 @@
 //! DescribeProducers (v0): what a partition's leader knows of its producers.
 
-use super::{Outcome, RequestContext};
+use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, TopicRef};
+use kafka_share_messages::describe_producers_request::TopicRequest;
 use kafka_share_messages::describe_producers_response::{PartitionResponse, ProducerState, TopicResponse};
 use kafka_share_messages::{DescribeProducersRequest, DescribeProducersResponse, ErrorCode};
 use kafka_share_wire::Str;
@@ -11,21 +12,26 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: DescribeProducersRequest,
 ) -> Outcome<DescribeProducersResponse> {
-    let mut topics = Vec::with_capacity(request.topics.len());
-    for topic in &request.topics {
-        let mut partitions = Vec::with_capacity(topic.partition_indexes.len());
-        for index in &topic.partition_indexes {
-            let result = producers(cluster, ctx, &topic.name, *index);
-            partitions.push(PartitionResponse {
-                partition_index: *index,
-                error_code: result.as_ref().err().copied().unwrap_or(ErrorCode::NONE),
-                active_producers: result.unwrap_or_default(),
-                ..Default::default()
-            });
+    let asked =
+        request.topics.iter().flat_map(|topic| topic.partition_indexes.iter().map(move |index| (topic, *index)));
+    let described = asked.map(|(topic, index)| {
+        let result = producers(cluster, ctx, &topic.name, index);
+        PartitionResponse {
+            partition_index: index,
+            error_code: result.as_ref().err().copied().unwrap_or(ErrorCode::NONE),
+            active_producers: result.unwrap_or_default(),
+            ..Default::default()
         }
-        topics.push(TopicResponse { name: topic.name.clone(), partitions, ..Default::default() });
-    }
-    Outcome::Reply(DescribeProducersResponse { topics, ..Default::default() })
+    });
+    budget::reply(budget::rows(described, |row| row.active_producers.len()), |rows| {
+        let mut rows = rows.into_iter();
+        let of = |topic: &TopicRequest| TopicResponse {
+            name: topic.name.clone(),
+            partitions: rows.by_ref().take(topic.partition_indexes.len()).collect(),
+            ..Default::default()
+        };
+        DescribeProducersResponse { topics: request.topics.iter().map(of).collect(), ..Default::default() }
+    })
 }
 
 fn producers(

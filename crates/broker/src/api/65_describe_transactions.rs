@@ -2,7 +2,7 @@
 //!
 //! Staged share acknowledgements show as partitions of `__share_group_state`, which is what the transaction holds.
 
-use super::{Outcome, RequestContext};
+use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, CoordinatorKind};
 use crate::txn_coordinator::{Participant, Txn};
 use kafka_share_messages::describe_transactions_response::{TopicData, TransactionState};
@@ -15,18 +15,18 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: DescribeTransactionsRequest,
 ) -> Outcome<DescribeTransactionsResponse> {
-    let transaction_states = request
-        .transactional_ids
-        .into_iter()
-        .map(|transactional_id| {
-            describe(cluster, ctx, &transactional_id).unwrap_or_else(|error_code| TransactionState {
-                error_code,
-                transactional_id,
-                ..Default::default()
-            })
+    let states = request.transactional_ids.into_iter().map(|transactional_id| {
+        describe(cluster, ctx, &transactional_id).unwrap_or_else(|error_code| TransactionState {
+            error_code,
+            transactional_id,
+            ..Default::default()
         })
-        .collect();
-    Outcome::Reply(DescribeTransactionsResponse { transaction_states, ..Default::default() })
+    });
+    let weight = |state: &TransactionState| state.topics.iter().map(|topic| 1 + topic.partitions.len()).sum();
+    budget::reply(budget::rows(states, weight), |transaction_states| DescribeTransactionsResponse {
+        transaction_states,
+        ..Default::default()
+    })
 }
 
 fn describe(cluster: &mut Cluster, ctx: &RequestContext, id: &Str) -> Result<TransactionState, ErrorCode> {

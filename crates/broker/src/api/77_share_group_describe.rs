@@ -1,6 +1,6 @@
 //! ShareGroupDescribe (v1): state, epochs, members and their assignments.
 
-use super::{Outcome, RequestContext};
+use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, CoordinatorKind};
 use crate::group_coordinator::Member as GroupMember;
 use kafka_share_messages::share_group_describe_response::{Assignment, DescribedGroup, Member, TopicPartitions};
@@ -39,8 +39,11 @@ pub(crate) fn handle(
     // Kafka answers for what has no name first.
     let (unnamed, named): (Vec<Str>, Vec<Str>) = request.group_ids.into_iter().partition(|id| id.is_empty());
     let invalid = |_| DescribedGroup { error_code: ErrorCode::INVALID_GROUP_ID, ..Default::default() };
-    let groups = unnamed.into_iter().map(invalid).chain(named.into_iter().map(one)).collect();
-    Outcome::Reply(ShareGroupDescribeResponse { groups, ..Default::default() })
+    let groups = unnamed.into_iter().map(invalid).chain(named.into_iter().map(one));
+    let partitions = |member: &Member| member.assignment.topic_partitions.iter().map(|t| 1 + t.partitions.len()).sum();
+    let weight =
+        |group: &DescribedGroup| group.members.iter().map(|member| 1usize.saturating_add(partitions(member))).sum();
+    budget::reply(budget::rows(groups, weight), |groups| ShareGroupDescribeResponse { groups, ..Default::default() })
 }
 
 fn describe(cluster: &Cluster, id: &Str, member: &GroupMember) -> Member {

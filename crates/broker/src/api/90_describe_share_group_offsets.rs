@@ -2,7 +2,7 @@
 //!
 //! Partitions without share state have start offset -1, whether or not group, topic and partition exist, as in Kafka.
 
-use super::{Outcome, RequestContext};
+use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, CoordinatorKind};
 use crate::share_coordinator::ShareKey;
 use kafka_share_messages::describe_share_group_offsets_request::DescribeShareGroupOffsetsRequestGroup;
@@ -19,8 +19,13 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: DescribeShareGroupOffsetsRequest,
 ) -> Outcome<DescribeShareGroupOffsetsResponse> {
-    let groups = request.groups.iter().map(|group| describe(cluster, ctx, group)).collect();
-    Outcome::Reply(DescribeShareGroupOffsetsResponse { groups, ..Default::default() })
+    let groups = request.groups.iter().map(|group| describe(cluster, ctx, group));
+    let weight =
+        |group: &DescribeShareGroupOffsetsResponseGroup| group.topics.iter().map(|t| 1 + t.partitions.len()).sum();
+    budget::reply(budget::rows(groups, weight), |groups| DescribeShareGroupOffsetsResponse {
+        groups,
+        ..Default::default()
+    })
 }
 
 fn describe(

@@ -1,5 +1,6 @@
 //! One file per API key, and the table that leads to them.
 
+mod budget;
 mod configs;
 mod errors;
 mod errors_admin;

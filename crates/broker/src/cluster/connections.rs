@@ -37,6 +37,12 @@ pub enum CloseReason {
     /// More requests were sent ahead than may queue.
     #[error("more than {MAX_QUEUED} requests are queued behind one that waits")]
     QueueFull,
+    /// The answer would have more entries than one may.
+    #[error("the answer would have more than {entries} entries; ask for fewer things at a time")]
+    AnswerTooLarge {
+        /// How many it may have.
+        entries: usize,
+    },
     /// A fault that was asked for.
     #[error("closed by an injected fault")]
     Fault,
