@@ -1,4 +1,52 @@
 //! Kafka share-group client: KafkaShareConsumer, TransactionalProducer and exactly-once acknowledgements.
+//!
+//! # A share consumer
+//!
+//! Records come a poll at a time, one by one ([`KafkaShareConsumer::recv`]) or as a stream
+//! ([`KafkaShareConsumer::stream`]). In explicit mode each is acknowledged by itself; acknowledgements are written in
+//! memory, ride on the next fetch, and have exactly one [`Outcome`] each.
+//!
+//! ```
+//! use kafka_share::{AckType, Admin, AcknowledgementMode, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let broker = kafka_share_broker::EmbeddedBroker::builder().topic("orders", 1).start().await?;
+//! # let servers = broker.bootstrap_servers();
+//! let admin = Admin::new(ClientConfig::new(&servers))?;
+//! admin.alter_share_group_configs("billing", &[("share.auto.offset.reset", "earliest")]).await?;
+//! let producer = Producer::builder(&servers).build()?;
+//! producer.send(ProducerRecord::new("orders").value("42")).await?.await?;
+//!
+//! let consumer = KafkaShareConsumer::builder(&servers, "billing")
+//!     .acknowledgement_mode(AcknowledgementMode::Explicit)
+//!     .build()?;
+//! consumer.subscribe(["orders"])?;
+//! let record = consumer.recv().await?;
+//! match std::str::from_utf8(record.value().unwrap_or_default())?.parse::<u32>() {
+//!     Ok(number) => {
+//!         assert_eq!(number, 42);
+//!         consumer.acknowledger().acknowledge(record.id(), AckType::Accept)?;
+//!     }
+//!     // Of no use to anybody: to the dead letter queue, where the group has one.
+//!     Err(_) => consumer.acknowledger().acknowledge(record.id(), AckType::Reject)?,
+//! }
+//! let outcomes = consumer.commit_sync(Duration::from_secs(10)).await?;
+//! assert!(outcomes.values().all(|outcome| *outcome == kafka_share::Outcome::Acknowledged));
+//! consumer.close(Duration::from_secs(10)).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Work that takes longer than the acquisition lock: [`ShareConsumerBuilder::lock_renewal`] renews the locks of what the
+//! application holds; a record that is acknowledged with [`AckType::Renew`] comes from the next poll again with its new
+//! lock, as in Java, and [`Acknowledger::extend_lock`] renews without that.
+//!
+//! # Dropped futures
+//!
+//! Every async method says under *Cancel safety* what its drop leaves behind. None loses a record or an acknowledgement, and
+//! none accepts anything that the application has not accepted.
 
 pub mod acknowledgements;
 pub mod admin;

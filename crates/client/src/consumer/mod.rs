@@ -107,8 +107,9 @@ impl KafkaShareConsumer {
     /// In implicit mode, coming back here accepts all records that the poll before handed out.
     ///
     /// # Cancel safety
-    /// Nothing is lost: records are taken out of the consumer at the moment they are returned. A fetch that is under
-    /// way goes on, and its records come with the next poll (their locks run meanwhile).
+    /// Nothing is lost: records are taken out of the consumer at the moment they are returned. A ShareFetch that was
+    /// written is answered, and its records come with the next poll (their locks run meanwhile); one that was not written
+    /// yet still is, once. In implicit mode a poll that is dropped has accepted what the poll before handed out.
     ///
     /// # Errors
     /// What no retry heals: missing rights, unsupported brokers, a closed consumer; a [`wakeup`](Self::wakeup).
@@ -181,8 +182,9 @@ impl KafkaShareConsumer {
     /// last poll handed out. Acknowledgements given by other tasks during the call do not prolong it.
     ///
     /// # Cancel safety
-    /// The acknowledgements are sent all the same; only their result goes to [`poll_outcomes`](Self::poll_outcomes)
-    /// alone.
+    /// Once polled for the first time, the acknowledgements go out in a ShareAcknowledge of their own whether or not this
+    /// is dropped, once each; their result goes to [`poll_outcomes`](Self::poll_outcomes) alone. Dropped before, they
+    /// wait for the next fetch, commit or their age, as if this had not been called.
     ///
     /// # Errors
     /// Where `timeout` passes first (they are still sent, once each), and errors as of [`poll`](Self::poll).
@@ -232,7 +234,8 @@ impl KafkaShareConsumer {
     /// that the application has not come back for.
     ///
     /// # Cancel safety
-    /// Closing goes on in the background.
+    /// Closing goes on in the background: the last ShareAcknowledge to each broker (epoch -1), then the heartbeat that
+    /// leaves. Dropped before it was polled for the first time, nothing has happened.
     ///
     /// # Errors
     /// Where `timeout` passes before the brokers have answered; sessions then end by themselves.
