@@ -175,7 +175,12 @@ impl Admin {
     /// The broker's refusal.
     pub async fn create_partitions(&self, topic: &str, count: i32) -> Result<()> {
         let deadline = self.deadline();
-        let row = CreatePartitionsTopic { name: Str::from(topic), count, ..CreatePartitionsTopic::default() };
+        let row = CreatePartitionsTopic {
+            name: Str::from(topic),
+            count,
+            assignments: None,
+            ..CreatePartitionsTopic::default()
+        };
         let request = CreatePartitionsRequest {
             topics: vec![row],
             timeout_ms: millis_left(self.cluster().request_deadline(deadline)),
