@@ -12,7 +12,7 @@ use std::io::Write;
 /// Options of `kshare groups describe`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Lag counts the records that the group is not done with; brokers before Kafka 4.2 do not tell it.
+    after_help = "Lag counts the records that the group is not done with; brokers before Kafka 4.3 do not tell it.
 
 Examples:
   kshare groups describe billing --bootstrap-server HOST:9092

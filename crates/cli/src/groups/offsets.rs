@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Args)]
 #[command(
     after_help = "A start offset of - belongs to a partition that the group has not read yet. Lag counts the records that the group
-is not done with; brokers before Kafka 4.2 do not tell it.
+is not done with; brokers before Kafka 4.3 do not tell it.
 
 Examples:
   kshare groups offsets billing --bootstrap-server HOST:9092

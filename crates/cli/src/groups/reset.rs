@@ -9,15 +9,13 @@ use serde_json::{Value, json};
 
 /// Options of `kshare groups reset`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The group must have no members: stop them first. It is created if it does not exist. Kafka 4.1 takes the new offset,
-but does not deliver from there in partitions whose leader has read them for the group before.
+#[command(after_help = "The group must have no members: stop them first. It is created if it does not exist.
+Kafka 4.1 cannot do it, and it is said so.
 
 Examples:
   kshare groups reset billing --to-earliest --bootstrap-server HOST:9092
   kshare groups reset billing --to-timestamp 2026-11-29T08:00:00Z --topic orders --bootstrap-server HOST:9092
-  kshare groups reset billing --to-offset 1200 --topic orders --dry-run --bootstrap-server HOST:9092"
-)]
+  kshare groups reset billing --to-offset 1200 --topic orders --dry-run --bootstrap-server HOST:9092")]
 pub(super) struct ResetArgs {
     /// Share group
     group: String,

@@ -132,11 +132,20 @@ impl Kshare {
         self.run(&[&args[..], more].concat()).lines()
     }
 
-    /// Sum of the lags of a group's partitions.
+    /// Sum of the lags of a group's partitions; one that the group has written nothing of has none.
     pub(crate) fn lag(&self, group: &str) -> i64 {
         let json = self.run(&["groups", "describe", group, "--json"]).json();
         let partitions = json["partitions"].as_array().expect("partitions");
-        partitions.iter().map(|p| p["lag"].as_i64().expect("lag")).sum()
+        partitions.iter().filter_map(|p| p["lag"].as_i64()).sum()
+    }
+
+    /// Waits until the lag is this: start offsets trail the acknowledgements.
+    #[track_caller]
+    pub(crate) fn lag_becomes(&self, group: &str, expected: i64) {
+        let end = Instant::now() + LIMIT;
+        while self.lag(group) != expected {
+            assert!(Instant::now() < end, "the lag stays {}, not {expected}", self.lag(group));
+        }
     }
 }
 

@@ -71,7 +71,7 @@ impl Admin {
     ) -> Result<BTreeMap<String, ConfigEntry>> {
         let deadline = self.deadline();
         let request = describe_request(resource, names);
-        self.retrying(deadline, async || {
+        retrying!(self, deadline, async {
             let response = match resource {
                 // A broker's own configs are known to that broker only.
                 ConfigResource::Broker(Some(id)) => {
@@ -82,7 +82,6 @@ impl Admin {
             };
             entries(resource, &response)
         })
-        .await
     }
 
     /// Sets configs (`Some`), or takes them back to their defaults (`None`).
@@ -111,13 +110,12 @@ impl Admin {
             ..AlterConfigsResource::default()
         };
         let request = IncrementalAlterConfigsRequest { resources: vec![row], ..Default::default() };
-        self.retrying(deadline, async || {
+        retrying!(self, deadline, async {
             let response = self.cluster().call_any(&request, deadline).await?;
             let what = format!("altering configs of {resource}");
             let row = response.responses.first().ok_or_else(|| missing(&what))?;
             check(row.error_code, what, row.error_message.as_ref())
         })
-        .await
     }
 
     /// Sets configs of a share group, `share.auto.offset.reset` say, and waits until every broker shows them.

@@ -25,7 +25,7 @@ pub struct SharePartitionOffset {
     pub start_offset: Option<i64>,
     /// Term of the partition's leader when the offset was stored; `None` where the broker cannot tell.
     pub leader_epoch: Option<i32>,
-    /// Records not yet done (KIP-1226); `None` where the broker cannot tell, as those before Kafka 4.2.
+    /// Records not yet done (KIP-1226); `None` where the broker cannot tell, as those before Kafka 4.3.
     pub lag: Option<i64>,
 }
 
@@ -75,7 +75,8 @@ impl Admin {
         };
         let request = DescribeShareGroupOffsetsRequest { groups: vec![row], ..Default::default() };
         let what = format!("describing offsets of share group {group:?}");
-        self.retrying(self.deadline(), async || {
+        let deadline = self.deadline();
+        retrying!(self, deadline, async {
             let response =
                 self.at_group(group, &request, |r| r.groups.first().map_or(ErrorCode::NONE, |g| g.error_code)).await?;
             let g = response.groups.first().ok_or_else(|| missing(&what))?;
@@ -98,7 +99,6 @@ impl Admin {
             all.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
             Ok(all)
         })
-        .await
     }
 
     /// Sets start offsets of a share group that has no members. The group is created if it does not exist.
@@ -113,7 +113,7 @@ impl Admin {
     /// Sets start offsets of a share group that has no members, with an outcome per partition.
     ///
     /// # Errors
-    /// NON_EMPTY_GROUP and other refusals of the group, when none is set.
+    /// NON_EMPTY_GROUP and other refusals of the group, when none is set; brokers before Kafka 4.2, which cannot do it.
     pub async fn alter_share_group_offsets_each(
         &self,
         group: &str,
@@ -137,6 +137,9 @@ impl Admin {
         let response = self.at_group(group, &request, |r| r.error_code).await?;
         let what = format!("altering offsets of share group {group:?}");
         check_group(response.error_code, &what, response.error_message.as_ref())?;
+        if response.responses.is_empty() && !starts.is_empty() {
+            return Err(not_implemented(&what));
+        }
         let mut outcomes = PartitionOutcomes::new();
         for t in &response.responses {
             for p in &t.partitions {
@@ -144,6 +147,11 @@ impl Admin {
                 let result = check(p.error_code, what, p.error_message.as_ref());
                 outcomes.insert((t.topic_name.to_string(), p.partition_index), result);
             }
+        }
+        // A broker that says nothing of a partition has not moved it.
+        for (topic, partition, _) in starts {
+            let key = ((*topic).to_owned(), *partition);
+            outcomes.entry(key).or_insert_with(|| Err(missing(&format!("{what}: {topic}-{partition}"))));
         }
         Ok(outcomes)
     }
@@ -203,7 +211,7 @@ impl Admin {
 
     async fn reset_targets(&self, topic: &str, to: OffsetReset) -> Result<Vec<i64>> {
         // A group skips what it must not see by itself, so the log's end is right under both isolation levels.
-        let ask = async |spec| self.list_offsets(topic, spec, Isolation::ReadUncommitted).await;
+        let ask = |spec| self.list_offsets(topic, spec, Isolation::ReadUncommitted);
         match to {
             OffsetReset::Earliest => ask(OffsetSpec::Earliest).await,
             OffsetReset::Latest => ask(OffsetSpec::Latest).await,
@@ -241,11 +249,20 @@ impl Admin {
         let response = self.at_group(group, &request, |r| r.error_code).await?;
         let what = format!("deleting offsets of share group {group:?}");
         check_group(response.error_code, &what, response.error_message.as_ref())?;
+        if response.responses.len() < request.topics.len() {
+            return Err(missing(&what));
+        }
         for t in &response.responses {
             check(t.error_code, format_args!("{what}: topic {:?}", t.topic_name), t.error_message.as_ref())?;
         }
         Ok(())
     }
+}
+
+/// Kafka 4.1 offers the request and answers it with nothing, having done nothing.
+fn not_implemented(what: &str) -> Error {
+    let text = format!("{what}: the broker takes the request and does nothing; it needs Kafka 4.2");
+    Error::new(ErrorKind::Unsupported, text)
 }
 
 /// Says what to do about members, which the broker's own text does not.

@@ -16,23 +16,23 @@ pub enum GroupSetting {
     AutoOffsetReset,
     /// `share.record.lock.duration.ms`: how long a member keeps a record that it has not acknowledged.
     RecordLockDuration,
-    /// `share.delivery.count.limit`: deliveries of a record before it is archived.
+    /// `share.delivery.count.limit`: deliveries of a record before it is archived (Kafka 4.3).
     DeliveryCountLimit,
-    /// `share.partition.max.record.locks`: records of a partition that may be locked at a time.
+    /// `share.partition.max.record.locks`: records of a partition that may be locked at a time (Kafka 4.3).
     MaxRecordLocks,
     /// `share.isolation.level`: whether records of open and aborted transactions are delivered.
     IsolationLevel,
-    /// `share.renew.acknowledge.enable`: whether members may renew locks.
+    /// `share.renew.acknowledge.enable`: whether members may renew locks (Kafka 4.3).
     RenewEnable,
     /// `share.heartbeat.interval.ms`: time between the heartbeats of a member.
     HeartbeatInterval,
     /// `share.session.timeout.ms`: silence after which a member is gone.
     SessionTimeout,
-    /// `share.assignment.interval.ms`: least time between two assignments.
+    /// `share.assignment.interval.ms`: least time between two assignments (Kafka 4.3).
     AssignmentInterval,
-    /// `errors.deadletterqueue.topic.name`: topic for records that were rejected or delivered too often.
+    /// `errors.deadletterqueue.topic.name`: topic for records that were rejected or delivered too often (Kafka 4.4).
     DeadLetterTopic,
-    /// `errors.deadletterqueue.copy.record.enable`: whether that topic gets their keys, values and headers too.
+    /// `errors.deadletterqueue.copy.record.enable`: whether that topic gets their keys, values and headers (4.4).
     DeadLetterCopy,
 }
 
@@ -227,12 +227,12 @@ impl ShareGroupSettings {
         self.millis(GroupSetting::RecordLockDuration, time)
     }
 
-    /// `share.delivery.count.limit`. Brokers allow 2 to 10 by default.
+    /// `share.delivery.count.limit` (Kafka 4.3). Brokers allow 2 to 10 by default.
     pub fn delivery_count_limit(self, deliveries: i16) -> Self {
         self.set(GroupSetting::DeliveryCountLimit.name(), &deliveries.to_string())
     }
 
-    /// `share.partition.max.record.locks`. Brokers allow 100 to 4,000 by default.
+    /// `share.partition.max.record.locks` (Kafka 4.3). Brokers allow 100 to 4,000 by default.
     pub fn max_record_locks(self, records: i32) -> Self {
         self.set(GroupSetting::MaxRecordLocks.name(), &records.to_string())
     }

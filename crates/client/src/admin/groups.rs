@@ -137,7 +137,7 @@ impl Admin {
     pub async fn list_groups_with(&self, filter: &GroupFilter) -> Result<Vec<GroupListing>> {
         let deadline = self.deadline();
         let request = filter.to_wire();
-        self.retrying(deadline, async || {
+        retrying!(self, deadline, async {
             self.cluster().refresh_topics(&[], deadline).await?;
             let mut groups = BTreeMap::new();
             for node in self.cluster().node_ids() {
@@ -155,7 +155,6 @@ impl Admin {
             }
             Ok(groups.into_values().collect())
         })
-        .await
     }
 
     /// A share group: its state, epochs, coordinator and members with what they are assigned.
@@ -181,7 +180,7 @@ impl Admin {
         let deadline = self.deadline();
         let request = ShareGroupDescribeRequest { group_ids: vec![Str::from(group)], ..Default::default() };
         let what = format!("describing share group {group:?}");
-        self.retrying(deadline, async || {
+        retrying!(self, deadline, async {
             let response =
                 self.at_group(group, &request, |r| r.groups.first().map_or(ErrorCode::NONE, |g| g.error_code)).await?;
             let coordinator = self.cluster().coordinator(CoordinatorKind::Group, group, deadline).await?;
@@ -189,7 +188,6 @@ impl Admin {
             check(g.error_code, &what, g.error_message.as_ref())?;
             Ok(describe(g, coordinator))
         })
-        .await
     }
 
     /// Several share groups, each as [`Admin::describe_share_group`].

@@ -1,5 +1,23 @@
 //! Administration: topics, configs, offsets and share groups.
 
+/// Runs an async block until its result is none that a retry could heal, or `deadline` is near. Not a method with an async
+/// closure: the futures of its callers would not be `Send`.
+macro_rules! retrying {
+    ($admin:expr, $deadline:expr, $work:expr) => {{
+        let mut attempt = 0;
+        loop {
+            let result = $work.await;
+            attempt += 1;
+            match result {
+                Err(error)
+                    if crate::Error::is_retriable(&error)
+                        && $admin.cluster().pause_before_retry(attempt, $deadline).await => {}
+                result => break result,
+            }
+        }
+    }};
+}
+
 mod configs;
 mod group_offsets;
 mod group_settings;
@@ -56,19 +74,6 @@ impl Admin {
 
     fn deadline(&self) -> Instant {
         Instant::now() + self.cluster.config().default_api_timeout
-    }
-
-    /// Runs `call` until its result is none that a retry could heal, or `deadline` is near.
-    async fn retrying<T>(&self, deadline: Instant, mut call: impl AsyncFnMut() -> Result<T>) -> Result<T> {
-        let mut attempt = 0;
-        loop {
-            let result = call().await;
-            attempt += 1;
-            match result {
-                Err(error) if error.is_retriable() && self.cluster.pause_before_retry(attempt, deadline).await => {}
-                result => return result,
-            }
-        }
     }
 }
 

@@ -43,7 +43,7 @@ impl Admin {
     /// Topics that do not exist, refusals, partitions without a leader for too long.
     pub async fn list_offsets(&self, topic: &str, spec: OffsetSpec, isolation: Isolation) -> Result<Vec<i64>> {
         let deadline = self.deadline();
-        self.retrying(deadline, async || {
+        retrying!(self, deadline, async {
             let described = self.cluster().topic(topic, false, deadline).await?;
             let result = self.offsets_once(&described, spec, isolation, deadline).await;
             if result.as_ref().is_err_and(Error::is_retriable) {
@@ -51,7 +51,6 @@ impl Admin {
             }
             result
         })
-        .await
     }
 
     async fn offsets_once(

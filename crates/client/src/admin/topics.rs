@@ -118,8 +118,7 @@ impl Admin {
     /// As [`Admin::create_topics`].
     pub async fn create_topic(&self, topic: NewTopic) -> Result<Uuid> {
         let deadline = self.deadline();
-        let id =
-            self.retrying(deadline, async || first(self.create_topics(std::slice::from_ref(&topic)).await?)).await?;
+        let id = retrying!(self, deadline, async { first(self.create_topics(std::slice::from_ref(&topic)).await?) })?;
         self.cluster().topic(&topic.name, false, deadline).await?;
         Ok(id)
     }
@@ -186,13 +185,12 @@ impl Admin {
             timeout_ms: millis_left(self.cluster().request_deadline(deadline)),
             ..CreatePartitionsRequest::default()
         };
-        self.retrying(deadline, async || {
+        retrying!(self, deadline, async {
             let response = self.cluster().call_any(&request, deadline).await?;
             let what = format!("adding partitions to topic {topic:?}");
             let row = response.results.first().ok_or_else(|| missing(&what))?;
             check(row.error_code, what, row.error_message.as_ref())
         })
-        .await
     }
 
     /// All topics that the client may see.

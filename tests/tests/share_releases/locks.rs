@@ -1,0 +1,104 @@
+//! Acquisition locks: renewed, lost, and how many there are.
+
+use crate::lab::{EXPLICIT, LONG, Lab, SHORT, numbers, receive, total};
+use kafka_share::admin::ShareGroupSettings;
+use kafka_share::{AckType, AcquireMode, ErrorCode, ErrorKind, Outcome};
+use std::time::{Duration, Instant};
+
+fn short_locks(time: Duration) -> ShareGroupSettings {
+    ShareGroupSettings::new().record_lock_duration(time)
+}
+
+pub(crate) async fn renewed_locks_hold(lab: &Lab) {
+    const LOCK: Duration = Duration::from_secs(4);
+    let place = lab.place_with(1, short_locks(LOCK)).await;
+    lab.produce(&place, 0..1).await;
+    let consumer = lab.member(&place, EXPLICIT);
+    let records = receive(&consumer, 1).await;
+    let record = records.iter().flatten().next().unwrap();
+    if !lab.second_version() {
+        let error = consumer.acknowledge_with(&record, AckType::Renew).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("Kafka 4.2"), "{error}");
+        // It spoils nothing.
+        consumer.acknowledge(&record).unwrap();
+        assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
+        return consumer.close(LONG).await.unwrap();
+    }
+    let other = lab.member(&place, EXPLICIT);
+    let started = Instant::now();
+    while started.elapsed() < LOCK + LOCK / 2 {
+        consumer.acknowledge_with(&record, AckType::Renew).unwrap();
+        assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
+        assert!(other.poll(SHORT).await.unwrap().is_empty(), "the record is locked");
+    }
+    consumer.acknowledge(&record).unwrap();
+    assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
+    lab.produce(&place, 1..2).await;
+    let (mut next, until) = (Vec::new(), Instant::now() + LONG);
+    while next.is_empty() && Instant::now() < until {
+        next = numbers(&[other.poll(SHORT).await.unwrap(), consumer.poll(SHORT).await.unwrap()]);
+    }
+    assert_eq!(next, [(1, 1)], "the renewed record was accepted");
+    consumer.close(LONG).await.unwrap();
+    other.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn lost_locks_have_outcomes(lab: &Lab) {
+    let place = lab.place_with(1, short_locks(Duration::from_secs(1))).await;
+    lab.produce(&place, 0..5).await;
+    let late = lab.member(&place, EXPLICIT);
+    let records = receive(&late, 5).await;
+    let other = lab.member(&place, EXPLICIT);
+    let again = receive(&other, 5).await;
+    assert_eq!(numbers(&again), (0..5).map(|n| (n, 2)).collect::<Vec<_>>());
+    // Either it is known already that they are lost, or the broker says so.
+    let taken = records.iter().flatten().filter(|r| match late.acknowledge(r) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
+            false
+        }
+    });
+    let taken = taken.count() as i64;
+    late.commit_sync(LONG).await.unwrap();
+    let mut told = 0;
+    for outcome in late.poll_outcomes() {
+        let lost = [Outcome::LockLost, Outcome::Refused(ErrorCode::INVALID_RECORD_STATE)];
+        assert!(lost.contains(&outcome.outcome), "{outcome:?}");
+        told += outcome.last_offset - outcome.first_offset + 1;
+    }
+    assert_eq!(told, taken, "one outcome for each acknowledgement that was taken");
+    late.close(LONG).await.unwrap();
+    other.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn record_limit_locks_no_more_than_asked_for(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..100).await;
+    let builder = lab.builder(&place).acknowledgement_mode(EXPLICIT);
+    let strict = lab.subscribed(&place, builder.acquire_mode(AcquireMode::RecordLimit).max_poll_records(10));
+    if !lab.second_version() {
+        let started = Instant::now();
+        let error = loop {
+            match strict.poll(SHORT).await {
+                Ok(records) => assert!(records.is_empty() && started.elapsed() < LONG),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("record_limit") && error.to_string().contains("Kafka 4.2"), "{error}");
+        return;
+    }
+    let held = receive(&strict, 10).await;
+    assert_eq!(total(&held), 10);
+    // All others are free, although they are of the same batch.
+    let other = lab.member(&place, EXPLICIT);
+    let rest = receive(&other, 90).await;
+    let mut all = numbers(&held);
+    all.extend(numbers(&rest));
+    all.sort_unstable();
+    assert_eq!(all, (0..100).map(|n| (n, 1)).collect::<Vec<_>>());
+    strict.close(LONG).await.unwrap();
+    other.close(LONG).await.unwrap();
+}

@@ -1,0 +1,108 @@
+//! The share consumer and the administration of share groups on every release that has share groups: real Kafka 4.1.1,
+//! 4.2.0, 4.3.1 and 4.4.0, and the embedded broker. What the RPCs of 4.1 cannot do is refused clearly there.
+
+mod admin;
+mod delivery;
+mod lab;
+mod locks;
+mod members;
+
+use kafka_share_broker::{EmbeddedBroker, GroupBounds};
+use kafka_share_tests::kafka::RealKafka;
+use lab::{Lab, Release};
+use std::sync::Arc;
+
+macro_rules! scenarios {
+    ($($module:ident :: $name:ident),* $(,)?) => {
+        mod embedded {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let broker = super::embedded().await;
+                let lab = super::Lab::new(&broker.bootstrap_servers(), super::Release::V4_4).await;
+                super::$module::$name(&lab).await;
+            })*
+        }
+
+        /// All scenarios at a time: each has topics and groups of its own, and they mostly wait.
+        async fn all(lab: Arc<Lab>) {
+            let mut tasks = tokio::task::JoinSet::new();
+            let mut names = std::collections::HashMap::new();
+            $({
+                let lab = Arc::clone(&lab);
+                let handle = tasks.spawn(async move { $module::$name(&lab).await });
+                names.insert(handle.id(), stringify!($name));
+            })*
+            let mut failed = Vec::new();
+            while let Some(done) = tasks.join_next_with_id().await {
+                if let Err(error) = done {
+                    failed.push(names.remove(&error.id()).unwrap_or_default());
+                }
+            }
+            assert!(failed.is_empty(), "failed: {failed:?}");
+        }
+    };
+}
+
+scenarios!(
+    delivery::implicit_mode_accepts_by_the_next_poll,
+    delivery::accept_release_and_reject,
+    delivery::every_codec_with_keys_headers_and_nulls,
+    delivery::a_record_is_archived_at_the_delivery_limit,
+    delivery::aborted_records_are_not_delivered_to_read_committed_groups,
+    delivery::a_new_group_starts_where_its_setting_says,
+    delivery::outcomes_of_asynchronous_commits,
+    locks::renewed_locks_hold,
+    locks::lost_locks_have_outcomes,
+    locks::record_limit_locks_no_more_than_asked_for,
+    members::unsubscribing_frees_records_at_once,
+    members::closing_frees_records_at_once,
+    members::two_members_share_partitions_without_overlap,
+    members::a_topic_that_comes_later_is_found,
+    members::join_to_first_record_is_quick,
+    admin::groups_are_listed_and_described,
+    admin::offsets_are_described_altered_reset_and_deleted,
+    admin::settings_are_typed_and_seen_by_every_broker,
+    admin::refusals_are_typed,
+);
+
+async fn embedded() -> EmbeddedBroker {
+    // As `kafka-up` starts a real broker.
+    let bounds = GroupBounds {
+        record_lock_ms: (1_000, 60_000),
+        session_timeout_ms: (1_000, 60_000),
+        heartbeat_ms: (100, 15_000),
+        ..GroupBounds::default()
+    };
+    let broker = EmbeddedBroker::builder().transactional_acks(false).group_bounds(bounds).start().await;
+    broker.expect("the embedded broker starts")
+}
+
+fn on_real(test: &str, version: &str, release: Release) {
+    let Some(kafka) = RealKafka::start(test, version) else { return };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let lab = Lab::new(&kafka.bootstrap(), release).await;
+        all(Arc::new(lab)).await;
+    });
+}
+
+#[test]
+fn kafka_4_1_1() {
+    on_real("kafka_4_1_1", "4.1.1", Release::V4_1);
+}
+
+#[test]
+fn kafka_4_2_0() {
+    on_real("kafka_4_2_0", "4.2.0", Release::V4_2);
+}
+
+#[test]
+fn kafka_4_3_1() {
+    on_real("kafka_4_3_1", "4.3.1", Release::V4_3);
+}
+
+#[test]
+fn kafka_4_4_0() {
+    on_real("kafka_4_4_0", "4.4.0", Release::V4_4);
+}

@@ -1,0 +1,99 @@
+//! Members that come, go and share the work.
+
+use crate::lab::{EXPLICIT, IMPLICIT, LONG, Lab, SHORT, joined, numbers, receive};
+use kafka_share::admin::NewTopic;
+use std::time::{Duration, Instant};
+
+/// Locks last 30 s: what comes sooner did not wait for one.
+const AT_ONCE: Duration = Duration::from_secs(12);
+
+pub(crate) async fn unsubscribing_frees_records_at_once(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..10).await;
+    let first = lab.member(&place, EXPLICIT);
+    receive(&first, 10).await;
+    let second = lab.member(&place, EXPLICIT);
+    joined(&second).await;
+    let started = Instant::now();
+    first.unsubscribe();
+    let count = lab.after_lost_sessions(1);
+    assert_eq!(numbers(&receive(&second, 10).await), (0..10).map(|n| (n, count)).collect::<Vec<_>>());
+    assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
+    // And it can come back.
+    assert!(first.subscription().is_empty());
+    first.subscribe([&place.topic]).unwrap();
+    second.close(LONG).await.unwrap();
+    let count = lab.after_lost_sessions(2);
+    assert_eq!(numbers(&receive(&first, 10).await), (0..10).map(|n| (n, count)).collect::<Vec<_>>());
+    first.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn closing_frees_records_at_once(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..10).await;
+    let first = lab.member(&place, EXPLICIT);
+    let records = receive(&first, 10).await;
+    first.acknowledge(&records.iter().flatten().next().unwrap()).unwrap();
+    let started = Instant::now();
+    first.close(LONG).await.unwrap();
+    let second = lab.member(&place, EXPLICIT);
+    let count = lab.after_lost_sessions(1);
+    assert_eq!(numbers(&receive(&second, 9).await), (1..10).map(|n| (n, count)).collect::<Vec<_>>());
+    assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
+    second.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn two_members_share_partitions_without_overlap(lab: &Lab) {
+    let place = lab.place(2).await;
+    let build = || lab.subscribed(&place, lab.builder(&place).acknowledgement_mode(IMPLICIT).max_poll_records(5));
+    let members = [build(), build()];
+    for member in &members {
+        joined(member).await;
+    }
+    lab.produce_batches(&place, 0, 0..100, 5).await;
+    lab.produce_batches(&place, 1, 100..200, 5).await;
+    let mut seen = Vec::new();
+    let mut by_member = [0, 0];
+    let until = Instant::now() + LONG;
+    while seen.len() < 200 && Instant::now() < until {
+        for (at, member) in members.iter().enumerate() {
+            let got = numbers(&[member.poll(SHORT).await.unwrap()]);
+            by_member[at] += got.len();
+            seen.extend(got);
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..200).map(|n| (n, 1)).collect::<Vec<_>>());
+    assert!(by_member.iter().all(|n| *n > 0), "{by_member:?}");
+    for member in members {
+        member.close(LONG).await.unwrap();
+    }
+}
+
+pub(crate) async fn a_topic_that_comes_later_is_found(lab: &Lab) {
+    let mut place = lab.place(1).await;
+    place.topic.push_str("-later");
+    let consumer = lab.member(&place, IMPLICIT);
+    joined(&consumer).await;
+    lab.admin.create_topic(NewTopic::new(&place.topic, 1)).await.unwrap();
+    lab.produce(&place, 0..1).await;
+    assert_eq!(numbers(&receive(&consumer, 1).await), [(0, 1)]);
+    consumer.close(LONG).await.unwrap();
+}
+
+/// A new member hears of its assignment with a heartbeat, and those are 5 s apart later on.
+pub(crate) async fn join_to_first_record_is_quick(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..1).await;
+    let mut times = Vec::new();
+    for delivery in 0..3 {
+        let started = Instant::now();
+        let consumer = lab.member(&place, EXPLICIT);
+        assert_eq!(numbers(&receive(&consumer, 1).await), [(0, lab.after_lost_sessions(delivery))]);
+        times.push(started.elapsed());
+        consumer.close(LONG).await.unwrap();
+    }
+    let best = times.iter().min().unwrap();
+    // The best of three, as all scenarios keep the machine busy; one that waits for a heartbeat takes 5 s each time.
+    assert!(*best < Duration::from_secs(4), "{times:?}");
+}
