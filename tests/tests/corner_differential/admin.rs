@@ -57,7 +57,8 @@ pub(crate) fn create_topics(p: &mut Player) {
     create(p, "colliding", vec![new("ct_a", 1, 1)], false);
     create(p, "colliding with each other", vec![new("ct_x.y", 1, 1), new("ct.x_y", 1, 1)], true);
     create(p, "existing", vec![new("ct.a", 1, 1)], true);
-    for (partitions, replicas) in [(0, 1), (-2, 1), (1, 0), (1, -2), (-1, -1), (-1, 1), (0, 0)] {
+    for (partitions, replicas) in [(0, 1), (-2, 1), (1, 0), (1, -2), (-1, -1), (-1, 1), (0, 0), (1, 2), (0, 2), (-1, 3)]
+    {
         create(p, "numbers", vec![new("ct-n", partitions, replicas)], true);
     }
     create(p, "twice", vec![new("ct-n", 1, 1), new("ct-m", 1, 1), new("ct-n", 2, 1)], true);

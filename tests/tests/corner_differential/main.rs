@@ -2,7 +2,7 @@
 //! and to a real Kafka 4.4.0, and the answers must agree field by field, apart from texts of errors, ids and addresses.
 //!
 //! Known and left out: null records and negative byte limits (Kafka trips over them), the indexes of records that have a bad
-//! timestamp, `min.insync.replicas` (which new clusters of Kafka set for all brokers), more replicas than nodes.
+//! timestamp, `min.insync.replicas` (which new clusters of Kafka set for all brokers).
 
 mod admin;
 mod player;

@@ -1,7 +1,4 @@
 //! CreateTopics (v2-7): names, counts, placements and settings are checked one topic at a time.
-//!
-//! Unlike Kafka, a replication factor beyond the number of nodes is not refused but cut: a program that asks for three
-//! replicas should run on a one-node test cluster.
 
 use super::configs::created_configs;
 use super::{Outcome, RequestContext};
@@ -63,14 +60,12 @@ pub(crate) fn handle(
 }
 
 fn create(cluster: &mut Cluster, name: &Str, plan: Plan, validate_only: bool) -> CreatableTopicResult {
-    let cut = || plan.replicas.min(cluster.alive_nodes().count().max(1));
-    let replicas = if plan.placed.is_empty() { cut() } else { plan.replicas };
     let configs = created_configs(&plan.overrides);
     let topic_id = if validate_only {
         // As in Kafka: the id that it would have had.
         cluster.rng.uuid()
     } else {
-        let id = cluster.insert_topic(name, plan.partitions, replicas);
+        let id = cluster.insert_topic(name, plan.partitions, plan.replicas);
         cluster.place_replicas(id, 0, plan.placed);
         cluster.set_topic_overrides(id, plan.overrides);
         id
@@ -80,7 +75,7 @@ fn create(cluster: &mut Cluster, name: &Str, plan: Plan, validate_only: bool) ->
         topic_id,
         error_message: None,
         num_partitions: plan.partitions,
-        replication_factor: replicas as i16,
+        replication_factor: plan.replicas as i16,
         configs: Some(configs),
         ..Default::default()
     }
@@ -134,7 +129,7 @@ fn check(cluster: &Cluster, topic: &CreatableTopic, like: &HashMap<String, Str>)
 
 fn counts(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize), Refusal> {
     let replicas = match topic.replication_factor {
-        -1 => cluster.config.default_replication,
+        -1 => cluster.config.default_replication.min(i16::try_from(cluster.nodes.len()).unwrap_or(i16::MAX)),
         n if n <= 0 => {
             let why = "Replication factor must be larger than 0, or -1 to use the default value.";
             return Err(Refusal::new(ErrorCode::INVALID_REPLICATION_FACTOR, why));
@@ -149,6 +144,10 @@ fn counts(cluster: &Cluster, topic: &CreatableTopic) -> Result<(i32, usize), Ref
         }
         n => n,
     };
+    if replicas as usize > cluster.nodes.len() {
+        let why = format!("{replicas} replicas need as many brokers, and the cluster has {}.", cluster.nodes.len());
+        return Err(Refusal::new(ErrorCode::INVALID_REPLICATION_FACTOR, why));
+    }
     Ok((partitions, replicas as usize))
 }
 
