@@ -14,10 +14,9 @@ fn kafka_tools_print_the_same_on_both_brokers() {
     if !available(test) {
         return;
     }
-    let real = std::thread::spawn(move || {
-        let kafka = RealKafka::start(test, "4.4.0").expect("Java is there");
-        script::play(&kafka.bootstrap())
-    });
+    // Started before anything can fail: a test that ends while a broker starts would leave it behind.
+    let kafka = RealKafka::start(test, "4.4.0").expect("Java is there");
+    let real = std::thread::spawn(move || script::play(&kafka.bootstrap()));
     let runtime = Runtime::new().expect("a runtime");
     let builder = EmbeddedBroker::builder().transactional_acks(false).configure(|config| {
         // As `kafka-up` sets them.
