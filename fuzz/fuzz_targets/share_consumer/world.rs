@@ -135,10 +135,9 @@ impl World {
         let kind = *u.choose(&[AckType::Accept, AckType::Release, AckType::Reject])?;
         let entry = *u.choose(chunk.entries())?;
         let partition = chunk.tp().partition;
-        let offset = chunk.record(&entry).expect("decoded before").offset;
+        let offset = chunk.record(&entry).offset;
         if u.ratio(1, 4)? {
-            let before: Vec<i64> =
-                chunk.entries().iter().map(|e| chunk.record(e).expect("decoded before").offset).collect();
+            let before: Vec<i64> = chunk.entries().iter().map(|e| chunk.record(e).offset).collect();
             let spoken = before.iter().filter(|o| self.knows(partition, **o)).count();
             let count = self.machine.acknowledge_chunk(self.now, &chunk, kind);
             // All that nobody spoke of before are spoken of now, or the delivery is dead and none is.
@@ -165,10 +164,8 @@ impl World {
 
     fn transaction(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         if u.arbitrary()? {
-            let taken = self.machine.take_for_transaction();
-            if !taken.is_empty() {
-                self.staged.push(taken);
-            }
+            // Nothing is taken beside a commit.
+            self.staged.extend(self.machine.take_for_transaction().filter(|taken| !taken.is_empty()));
         } else if let Some(taken) = self.staged.pop() {
             if u.arbitrary()? {
                 let outcome = *u.choose(&[Outcome::Acknowledged, Outcome::Unknown, Outcome::LockLost])?;
