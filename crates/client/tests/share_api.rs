@@ -3,7 +3,8 @@
 mod support;
 
 use kafka_share::{
-    AckType, Admin, Deserialize, ErrorKind, KafkaShareConsumer, Outcome, ProducerRecord, StringDeserializer,
+    AckType, Admin, ClientConfig, Deserialize, ErrorKind, KafkaShareConsumer, Outcome, ProducerRecord,
+    StringDeserializer,
 };
 use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::{ApiKey, ErrorCode};
@@ -293,6 +294,23 @@ async fn one_broker_that_hangs_does_not_keep_metadata_away() {
         assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
         consumer.close(LONG).await.unwrap();
     }
+}
+
+/// Answers come in order: what waits behind a slow answer must not end the connection that the slow one is to come on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_answer_is_not_lost_by_those_who_wait_behind_it() {
+    let rig = Rig::new(1).await;
+    let config = ClientConfig::new(&rig.broker.bootstrap_servers());
+    let admin = Admin::new(config).unwrap();
+    admin.delete_groups(&["nobody"]).await.into_iter().for_each(drop);
+    rig.broker.fault(Fault::new(FaultAction::Delay(Duration::from_secs(4))).key(ApiKey::DELETE_GROUPS));
+    let (deleted, described) = tokio::join!(admin.delete_groups(&["nobody"]), async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        admin.describe_cluster().await
+    });
+    assert!(described.is_ok(), "{described:?}");
+    let code = deleted[0].1.as_ref().unwrap_err().code();
+    assert_eq!(code, Some(ErrorCode::GROUP_ID_NOT_FOUND), "{deleted:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

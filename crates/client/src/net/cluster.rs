@@ -26,8 +26,12 @@ async fn call_within<R: Request>(
     let reads = matches!(R::KEY, ApiKey::METADATA | ApiKey::FIND_COORDINATOR | ApiKey::DESCRIBE_CLUSTER);
     if !reads {
         connection.ready(limit).await?;
+        return connection.call(request, whole).await;
     }
-    connection.call(request, if reads { limit } else { whole }).await
+    // Given up and not timed out: other requests of the connection, which the broker answers in order, may be what it waits
+    // for, and a request that times out ends its connection.
+    let answer = tokio::time::timeout_at(limit.into(), connection.call(request, whole)).await;
+    answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::Timeout, "the broker takes long to answer")))
 }
 
 /// Time for the first broker of several to answer a request that any can answer; it doubles with every round.
