@@ -303,9 +303,11 @@ async fn a_slow_answer_is_not_lost_by_those_who_wait_behind_it() {
     let config = ClientConfig::new(&rig.broker.bootstrap_servers());
     let admin = Admin::new(config).unwrap();
     admin.delete_groups(&["nobody"]).await.into_iter().for_each(drop);
-    rig.broker.fault(Fault::new(FaultAction::Delay(Duration::from_secs(4))).key(ApiKey::DELETE_GROUPS));
+    let slow = rig.broker.fault(Fault::new(FaultAction::Delay(Duration::from_secs(4))).key(ApiKey::DELETE_GROUPS));
     let (deleted, described) = tokio::join!(admin.delete_groups(&["nobody"]), async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        while rig.broker.fault_hits(slow) == 0 {
+            tokio::task::yield_now().await;
+        }
         admin.describe_cluster().await
     });
     assert!(described.is_ok(), "{described:?}");
