@@ -240,6 +240,30 @@ async fn empty_huge_and_unknown_topic_lists() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_topic_is_created_where_consumer_and_broker_allow_it() {
+    let rig = Rig::new(1).await;
+    let consumer = |properties: &[(&str, &str)]| {
+        let mut builder = KafkaShareConsumer::builder("", "creators").cluster(Arc::clone(&rig.cluster));
+        for (name, value) in properties {
+            builder.set(name, value).unwrap();
+        }
+        builder.build().unwrap()
+    };
+    let admin = Admin::on(Arc::clone(&rig.cluster));
+    let careful = consumer(&[("allow.auto.create.topics", "false")]);
+    careful.subscribe(["never"]).unwrap();
+    let default = consumer(&[]);
+    default.subscribe(["wanted"]).unwrap();
+    let exists = async |name: &str| admin.describe_topics(&[name]).await.unwrap()[0].1.is_ok();
+    let deadline = Instant::now() + LONG;
+    while !exists("wanted").await {
+        assert!(Instant::now() < deadline, "the topic was not created");
+        assert!(default.poll(SHORT).await.unwrap().is_empty() && careful.poll(SHORT).await.unwrap().is_empty());
+    }
+    assert!(!exists("never").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r041_r107_a_topic_deleted_and_created_again_under_the_consumer() {
     let rig = Rig::new(1).await;
     rig.produce(0..5).await;

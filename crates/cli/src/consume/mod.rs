@@ -97,7 +97,8 @@ pub(crate) async fn run(args: ConsumeArgs) -> Result<(), Failure> {
         Some(mode) if mode.eq_ignore_ascii_case("explicit") => AckMode::Explicit,
         _ => AckMode::Implicit,
     });
-    let mut builder = KafkaShareConsumer::builder("", &group);
+    // A misspelt topic shall be waited for, not made.
+    let mut builder = KafkaShareConsumer::builder("", &group).allow_auto_create_topics(false);
     if let Some(count) = args.count {
         // More than is asked for would only be fetched for nothing.
         builder = builder.max_poll_records(count.min(POLL_RECORDS) as usize);

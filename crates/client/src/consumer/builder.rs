@@ -46,6 +46,29 @@ const REFUSED: &[(&str, &str)] = &[
     ("group.remote.assignor", "the broker assigns"),
 ];
 
+/// Settings of the Java share consumer that have no effect here, and why: no reason to suspect a misspelling.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("key.deserializer", "deserialisers are given in code: see Deserializer"),
+    ("value.deserializer", "deserialisers are given in code: see Deserializer"),
+    ("check.crcs", "checksums are always checked"),
+    ("max.partition.fetch.bytes", "brokers do not look at it in a share fetch; see fetch.max.bytes"),
+    (
+        "max.poll.interval.ms",
+        "members of a share group are kept by their heartbeats; see share.record.lock.duration.ms",
+    ),
+    ("auto.commit.interval.ms", "share groups have no offset commits"),
+    ("exclude.internal.topics", "there is no subscription by pattern"),
+    ("client.dns.lookup", "all addresses of a name are tried"),
+    ("bootstrap.resolve.timeout.ms", "names are resolved at each attempt to connect"),
+    ("receive.buffer.bytes", "the system sizes socket buffers"),
+    ("send.buffer.bytes", "the system sizes socket buffers"),
+    ("metric.reporters", "read KafkaShareConsumer::metrics"),
+    ("metrics.num.samples", "metrics count from the start"),
+    ("metrics.sample.window.ms", "metrics count from the start"),
+    ("metrics.recording.level", "all metrics are recorded"),
+    ("config.providers", "resolve values before they come here"),
+];
+
 /// Builds a [`KafkaShareConsumer`].
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
@@ -64,6 +87,7 @@ pub struct ShareConsumerBuilder {
     prefetch: usize,
     lock_renewal: Option<Duration>,
     callback: Option<OutcomeCallback>,
+    creates_topics: bool,
 }
 
 /// What [`ShareConsumerBuilder::acknowledgement_commit_callback`] is given.
@@ -98,10 +122,12 @@ impl ShareConsumerBuilder {
             prefetch: 0,
             lock_renewal: None,
             callback: None,
+            creates_topics: true,
         }
     }
 
-    /// From Kafka's property names. Unknown names are passed over with a warning in the log.
+    /// From Kafka's property names. Unknown names are passed over with a warning in the log, and so are those of the Java
+    /// share consumer that have no effect here, with the reason.
     ///
     /// # Errors
     /// Missing `bootstrap.servers` or `group.id`, values out of range, and names that a share consumer refuses.
@@ -149,8 +175,12 @@ impl ShareConsumerBuilder {
             "fetch.max.wait.ms" => self.max_wait = millis(name, value)?,
             "fetch.min.bytes" => self.min_bytes = number()?,
             "fetch.max.bytes" => self.max_bytes = number()?,
+            "allow.auto.create.topics" => self.creates_topics = boolean(name, value)?,
             _ if self.client.set(name, value)? => {}
-            _ => tracing::warn!(name, "property is not known to the share consumer and has no effect"),
+            _ => match WITHOUT_EFFECT.iter().find(|(n, _)| *n == name) {
+                Some((_, reason)) => tracing::warn!(name, reason, "property has no effect on this share consumer"),
+                None => tracing::warn!(name, "property is not known to the share consumer and has no effect"),
+            },
         }
         Ok(())
     }
@@ -225,6 +255,13 @@ impl ShareConsumerBuilder {
         self
     }
 
+    /// `allow.auto.create.topics` (default true): whether subscribing to a topic that does not exist creates it, where
+    /// the broker allows that (`auto.create.topics.enable`). Without, the consumer waits until somebody else creates it.
+    pub fn allow_auto_create_topics(mut self, allow: bool) -> Self {
+        self.creates_topics = allow;
+        self
+    }
+
     /// Shares connections and metadata with other clients of the same cluster.
     pub fn cluster(mut self, cluster: Arc<Cluster>) -> Self {
         self.cluster = Some(cluster);
@@ -288,9 +325,15 @@ impl ShareConsumerBuilder {
             renews: self.lock_renewal.is_some(),
             prefetches: self.prefetch > 0,
             callback: self.callback,
+            creates_topics: self.creates_topics,
         };
         KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, options)))
     }
+}
+
+fn boolean(name: &str, value: &str) -> Result<bool> {
+    let text = || format!("{name}={value}: true or false is expected");
+    value.trim().to_ascii_lowercase().parse().map_err(|_| Error::new(ErrorKind::Config, text()))
 }
 
 /// A random id in the form of Kafka's own.
@@ -322,6 +365,7 @@ mod tests {
             ("fetch.min.bytes", "-1"),
             ("share.acknowledgement.mode", "maybe"),
             ("share.acquire.mode", "all"),
+            ("allow.auto.create.topics", "perhaps"),
             ("group.id", ""),
         ] {
             let properties = [("bootstrap.servers", "h:1"), ("group.id", "g"), (name, value)];

@@ -261,7 +261,7 @@ async fn heartbeat(shared: &Shared, request: &ShareGroupHeartbeatRequest) -> Res
 
 async fn metadata(shared: &Shared, topics: &[Str]) -> Result<Vec<TopicLeaders>> {
     let deadline = Instant::now() + shared.cluster.config().request_timeout;
-    shared.cluster.refresh_topics(topics, deadline).await?;
+    shared.cluster.refresh_inner(topics, shared.creates_topics, deadline).await?;
     let known = topics.iter().filter_map(|name| shared.cluster.cached_topic(name));
     Ok(known.map(|t| TopicLeaders { id: t.id, name: t.name.clone(), leaders: t.leaders.clone() }).collect())
 }

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(super) decompress_limit: usize,
     /// Whether locks are renewed unasked.
     pub(super) renews: bool,
+    /// Whether looking for a topic may create it.
+    pub(super) creates_topics: bool,
     /// Whether the driver has something to do when records were handed out.
     eager: bool,
     callback: Option<OutcomeCallback>,
@@ -72,6 +74,7 @@ pub(super) struct Options {
     pub(super) renews: bool,
     pub(super) prefetches: bool,
     pub(super) callback: Option<OutcomeCallback>,
+    pub(super) creates_topics: bool,
 }
 
 impl Shared {
@@ -82,6 +85,7 @@ impl Shared {
             mode: options.mode,
             decompress_limit: options.decompress_limit,
             renews: options.renews,
+            creates_topics: options.creates_topics,
             eager: options.renews || options.prefetches,
             callback: options.callback,
             metrics: Metrics::default(),

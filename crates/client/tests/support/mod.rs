@@ -74,7 +74,9 @@ impl Rig {
 
     pub(crate) fn consumer_with(&self, mode: AcknowledgementMode, max_poll_records: usize) -> KafkaShareConsumer {
         let builder = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&self.cluster));
-        let consumer = builder.acknowledgement_mode(mode).max_poll_records(max_poll_records).build().unwrap();
+        // Topics come and go by the tests' own hand.
+        let builder = builder.acknowledgement_mode(mode).allow_auto_create_topics(false);
+        let consumer = builder.max_poll_records(max_poll_records).build().unwrap();
         consumer.subscribe([TOPIC]).unwrap();
         consumer
     }
