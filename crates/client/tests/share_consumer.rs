@@ -2,6 +2,7 @@
 
 mod support;
 
+use futures_core::Stream;
 use kafka_share::{AckType, ErrorCode, ErrorKind, Outcome};
 use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::ApiKey;
@@ -189,6 +190,72 @@ async fn r008_a_refusal_of_the_group_is_shown_by_poll_and_not_hammered() {
         let more = rig.broker.fault_hits(fault) - shown;
         assert!(more < 15, "{key:?}: {more} requests in a second");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r008_rights_that_are_withdrawn_are_missed_aloud_and_consuming_goes_on_once_they_are_back() {
+    for (key, code, times) in [
+        (ApiKey::SHARE_FETCH, ErrorCode::GROUP_AUTHORIZATION_FAILED, 3),
+        (ApiKey::SHARE_GROUP_HEARTBEAT, ErrorCode::GROUP_AUTHORIZATION_FAILED, 3),
+        (ApiKey::SHARE_GROUP_HEARTBEAT, ErrorCode::TOPIC_AUTHORIZATION_FAILED, 3),
+        (ApiKey::FIND_COORDINATOR, ErrorCode::GROUP_AUTHORIZATION_FAILED, 3),
+        (ApiKey::METADATA, ErrorCode::TOPIC_AUTHORIZATION_FAILED, 3),
+    ] {
+        let rig = Rig::new(1).await;
+        rig.produce(0..1).await;
+        // One that is there already loses its rights, and so does one that joins; the heartbeats of the first are far apart.
+        let member = rig.own_consumer(Mode::Explicit);
+        let first = rig.receive(&member, 1).await;
+        member.acknowledge_all(&first[0], AckType::Accept).unwrap();
+        member.commit_sync(LONG).await.unwrap();
+        rig.broker.fault(Fault::new(FaultAction::Error(code)).key(key).times(times));
+        let joining = rig.own_consumer(Mode::Explicit);
+        let reached = if key == ApiKey::SHARE_FETCH { &member } else { &joining };
+        let mut errors = 0;
+        let deadline = Instant::now() + LONG;
+        while errors < 2 {
+            assert!(Instant::now() < deadline, "{key:?}: {errors} errors");
+            match reached.poll(SHORT).await {
+                Ok(records) => assert!(records.is_empty()),
+                Err(error) => {
+                    assert_eq!(
+                        (error.kind(), error.code()),
+                        (ErrorKind::Authorization, Some(code)),
+                        "{key:?}: {error}"
+                    );
+                    errors += 1;
+                }
+            }
+        }
+        rig.produce(1..2).await;
+        let mut got = 0;
+        while got == 0 {
+            assert!(Instant::now() < deadline, "{key:?}: no record after the rights were back");
+            for consumer in [&member, &joining] {
+                got += consumer.poll(SHORT).await.map_or(0, |records| records.len());
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_for_good_is_returned_by_every_poll_until_the_next_subscription() {
+    let rig = Rig::new(1).await;
+    rig.produce(0..1).await;
+    let full = FaultAction::Error(ErrorCode::GROUP_MAX_SIZE_REACHED);
+    rig.broker.fault(Fault::new(full).key(ApiKey::SHARE_GROUP_HEARTBEAT));
+    let consumer = rig.consumer(Mode::Explicit);
+    for _ in 0..3 {
+        let error = consumer.poll(LONG).await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::GROUP_MAX_SIZE_REACHED), "{error}");
+    }
+    let mut stream = std::pin::pin!(consumer.stream());
+    assert!(std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.is_some_and(|item| item.is_err()));
+    assert!(std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.is_none());
+    assert_eq!(rig.broker.dump().groups.iter().map(|g| g.members.len()).sum::<usize>(), 0, "it has not joined");
+    consumer.subscribe([rig.topic()]).unwrap();
+    assert_eq!(offsets(&rig.receive(&consumer, 1).await), [(0, 1)]);
+    consumer.close(LONG).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

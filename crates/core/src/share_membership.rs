@@ -29,7 +29,9 @@ pub enum MembershipEvent {
     Assigned(BTreeSet<TopicIdPartition>),
     /// The coordinator does not know this member any more: everything it held is lost, it joins again.
     Fenced(ErrorCode),
-    /// No retry heals this.
+    /// A right is missing. It may be given back, so the coordinator is asked again.
+    Refused(ErrorCode, Option<String>),
+    /// No retry heals this; another subscription joins anew.
     Failed(ErrorCode, Option<String>),
     /// The member has left.
     Left,
@@ -213,8 +215,14 @@ impl Membership {
                 None
             }
             code => {
+                let message = response.error_message.as_ref().map(ToString::to_string);
+                if matches!(code, ErrorCode::GROUP_AUTHORIZATION_FAILED | ErrorCode::TOPIC_AUTHORIZATION_FAILED) {
+                    self.retry(now);
+                    return Some(MembershipEvent::Refused(code, message));
+                }
                 self.state = State::Failed;
-                Some(MembershipEvent::Failed(code, response.error_message.as_ref().map(ToString::to_string)))
+                self.epoch = 0;
+                Some(MembershipEvent::Failed(code, message))
             }
         }
     }

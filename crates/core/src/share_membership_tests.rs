@@ -79,7 +79,7 @@ fn r017_late_answers_of_an_earlier_membership_are_ignored() {
 }
 
 #[test]
-fn r019_a_loading_coordinator_is_asked_again_and_refusals_are_final() {
+fn r019_a_loading_coordinator_is_asked_again_and_so_is_one_that_misses_a_right() {
     let mut now = Instant::now();
     let mut m = membership(now);
     for _ in 0..3 {
@@ -90,9 +90,24 @@ fn r019_a_loading_coordinator_is_asked_again_and_refusals_are_final() {
     let (token, _) = m.poll_heartbeat(now).unwrap();
     assert!(matches!(
         m.handle_response(now, token, &error(ErrorCode::GROUP_AUTHORIZATION_FAILED)),
-        Some(MembershipEvent::Failed(ErrorCode::GROUP_AUTHORIZATION_FAILED, _))
+        Some(MembershipEvent::Refused(ErrorCode::GROUP_AUTHORIZATION_FAILED, _))
     ));
-    assert_eq!(m.next_deadline(), None);
+    now = m.next_deadline().unwrap();
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    m.handle_response(now, token, &answer(1, Some(vec![0])));
+    assert!(m.is_joined());
+}
+
+#[test]
+fn a_refusal_that_no_retry_heals_is_final_until_the_next_subscription() {
+    let now = Instant::now();
+    let mut m = membership(now);
+    let (token, _) = m.poll_heartbeat(now).unwrap();
+    let event = m.handle_response(now, token, &error(ErrorCode::GROUP_MAX_SIZE_REACHED));
+    assert!(matches!(event, Some(MembershipEvent::Failed(ErrorCode::GROUP_MAX_SIZE_REACHED, _))));
+    assert_eq!((m.next_deadline(), m.is_out(), m.is_joined()), (None, true, false));
+    m.subscribe(now, vec!["t".into()]);
+    assert_eq!(m.poll_heartbeat(now).unwrap().1.member_epoch, 0);
 }
 
 #[test]

@@ -46,7 +46,6 @@ pub(super) async fn run(shared: Arc<Shared>) {
         tasks: JoinSet::new(),
         connections: HashMap::new(),
         heartbeat: None,
-        refused: HashSet::new(),
         awaited: HashSet::new(),
     };
     let mut goodbye = None;
@@ -90,8 +89,6 @@ struct Driver {
     connections: HashMap<i32, Connection>,
     /// The last heartbeat's task.
     heartbeat: Option<AbortHandle>,
-    /// Topics whose metadata were refused, and the application told so.
-    refused: HashSet<Str>,
     /// Topics that do not exist, and are waited for.
     awaited: HashSet<Str>,
 }
@@ -176,15 +173,11 @@ impl Driver {
         }
     }
 
-    /// Tells the application, once each, which topics it may not see.
-    fn report_refused_topics(&mut self) {
+    /// Tells the application which topics it may not see, as often as a broker says so.
+    fn report_refused_topics(&self) {
         for name in self.shared.with(|m, _| m.subscription().to_vec()) {
-            match self.shared.cluster.topic_refusal(&name) {
-                Some(code) if self.refused.insert(name.clone()) => {
-                    self.shared.report(Error::broker(code, format_args!("topic {name:?}"), None));
-                }
-                Some(_) => {}
-                None => drop(self.refused.remove(&name)),
+            if let Some(code) = self.shared.cluster.topic_refusal(&name) {
+                self.shared.report(Error::broker(code, format_args!("topic {name:?}"), None));
             }
         }
     }

@@ -112,7 +112,10 @@ impl KafkaShareConsumer {
     /// yet still is, once. In implicit mode a poll that is dropped has accepted what the poll before handed out.
     ///
     /// # Errors
-    /// What no retry heals: missing rights, unsupported brokers, a closed consumer; a [`wakeup`](Self::wakeup).
+    /// What no retry heals: missing rights (brokers are asked again, about once a second, and each refusal is returned;
+    /// records come as soon as the rights are there), unsupported brokers, a closed consumer; a [`wakeup`](Self::wakeup).
+    /// What the group refuses for good (it is full, say) is returned by every poll until the next
+    /// [`subscribe`](Self::subscribe), which joins anew.
     pub async fn poll(&self, timeout: Duration) -> Result<ShareRecords> {
         self.shared.poll(timeout, usize::MAX).await
     }

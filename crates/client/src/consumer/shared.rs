@@ -279,6 +279,9 @@ impl Shared {
         if let Err(error) = self.check_open() {
             return Some(Err(error));
         }
+        if let Some(error) = self.failure() {
+            return Some(Err(error));
+        }
         let (chunks, names, news) = self.with(|m, now| {
             let before = (m.is_waiting(), m.has_records());
             let chunks = m.take_up_to(now, most);
@@ -300,6 +303,11 @@ impl Shared {
         let records = ShareRecords::new(Arc::clone(self), chunks, names);
         self.metrics.consumed(records.len());
         Some(Ok(records))
+    }
+
+    /// Why nothing can come until the next subscription.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.with(|m, _| m.failure().map(|(code, text)| Error::broker(*code, text, None)))
     }
 
     pub(super) fn wakeup(&self) {

@@ -27,7 +27,8 @@ impl KafkaShareConsumer {
     }
 
     /// Records as a stream: each item as of [`recv`](Self::recv). It goes on after errors that the application may
-    /// survive, and ends when the consumer is closed. Dropping the stream loses nothing.
+    /// survive, and ends when the consumer is closed, or with an error that the group has for it until it subscribes
+    /// again. Dropping the stream loses nothing.
     pub fn stream(&self) -> ShareRecordStream {
         ShareRecordStream { shared: Arc::clone(self.shared()), waiting: None, ended: false }
     }
@@ -76,6 +77,7 @@ impl Stream for ShareRecordStream {
             self.ended = true;
             return Poll::Ready(None);
         }
+        self.ended = answer.is_err() && self.shared.failure().is_some();
         Poll::Ready(Some(answer))
     }
 }

@@ -45,12 +45,23 @@ impl ShareConsumer {
                 self.discard_buffer();
                 self.events.push_back(ConsumerEvent::Fenced(code));
             }
+            Some(MembershipEvent::Refused(code, message)) => {
+                let text = self.about_group(code, message);
+                self.events.push_back(ConsumerEvent::Error(code, text));
+            }
             Some(MembershipEvent::Failed(code, message)) => {
-                let text = message.unwrap_or_else(|| code.about().to_owned());
-                self.events.push_back(ConsumerEvent::Error(code, format!("group {:?}: {text}", self.config.group_id)));
+                // As when fenced; but nobody joins again, so every poll must say why nothing comes.
+                self.assignment.clear();
+                self.discard_buffer();
+                self.failure = Some((code, self.about_group(code, message)));
             }
             _ => {}
         }
+    }
+
+    fn about_group(&self, code: ErrorCode, message: Option<String>) -> String {
+        let text = message.unwrap_or_else(|| code.about().to_owned());
+        format!("group {:?}: {text}", self.config.group_id)
     }
 
     pub(super) fn assign(&mut self, now: Instant, assigned: BTreeSet<TopicIdPartition>) {

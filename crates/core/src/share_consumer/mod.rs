@@ -19,6 +19,7 @@ use crate::share_acks::{AckError, AckOutcome, AckTable, AckType, Outcome, Record
 use crate::share_fetch::Delivery;
 use crate::share_membership::Membership;
 use crate::share_session::{SessionPlan, ShareSession};
+use kafka_share_messages::ErrorCode;
 use kafka_share_wire::{Str, Uuid};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub struct ShareConsumer {
     lock_timeout: Option<Duration>,
     metadata: MetadataState,
     events: VecDeque<ConsumerEvent>,
+    /// Why the membership ended for good.
+    failure: Option<(ErrorCode, String)>,
     closing: bool,
 }
 
@@ -160,6 +163,7 @@ impl ShareConsumer {
             lock_timeout: None,
             metadata: MetadataState { in_flight: false, due: None, incomplete: 0 },
             events: VecDeque::new(),
+            failure: None,
             closing: false,
         }
     }
@@ -171,6 +175,7 @@ impl ShareConsumer {
             return;
         }
         self.subscription.clone_from(&topics);
+        self.failure = None;
         if topics.is_empty() {
             self.assignment.clear();
             self.discard_buffer();
@@ -387,6 +392,12 @@ impl ShareConsumer {
     /// The next outcome of an acknowledgement.
     pub fn poll_outcome(&mut self) -> Option<AckOutcome> {
         self.table.poll_outcome()
+    }
+
+    /// Why the group does not have this member, where no retry heals it; until the next subscription.
+    #[must_use]
+    pub fn failure(&self) -> Option<&(ErrorCode, String)> {
+        self.failure.as_ref()
     }
 
     /// Something the application should hear of.

@@ -166,3 +166,29 @@ fn a_small_answer_that_claims_many_acquired_offsets_is_bounded() {
     let claimed: usize = answer.partitions.iter().map(|p| p.delivery.gaps.len() + p.delivery.missing.len()).sum();
     assert_eq!(claimed, 1 << 20);
 }
+
+#[test]
+fn a_member_that_is_refused_for_good_closes_its_sessions_and_says_why_until_it_subscribes_again() {
+    let mut rig = Rig::new(false, &[1]);
+    let chunks = rig.receive(0, 1);
+    rig.ack_all(&chunks);
+    rig.now += Duration::from_secs(5);
+    let heartbeat = std::iter::from_fn(|| rig.machine.poll_action(rig.now))
+        .find_map(|action| if let Action::Heartbeat(token, _) = action { Some(token) } else { None });
+    let refused = ShareGroupHeartbeatResponse {
+        error_code: ErrorCode::GROUP_MAX_SIZE_REACHED,
+        ..ShareGroupHeartbeatResponse::default()
+    };
+    rig.machine.handle_heartbeat(rig.now, heartbeat.unwrap(), Ok(&refused));
+    assert_eq!(rig.machine.failure().map(|f| f.0), Some(ErrorCode::GROUP_MAX_SIZE_REACHED));
+    rig.poll();
+    let (node, token, request) = rig.acknowledge();
+    assert_eq!((request.share_session_epoch, ranges(&request)), (-1, vec![(0, 1, vec![1])]), "its word still counts");
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
+    assert_eq!(rig.outcomes(), [(0, 1, Outcome::Acknowledged)]);
+    assert!(rig.requests().is_empty(), "it does not fetch as a stranger");
+    rig.machine.subscribe(rig.now, vec!["t".into()]);
+    assert!(rig.machine.failure().is_none());
+    rig.requests();
+    assert_eq!(rig.heartbeats, [0]);
+}
