@@ -39,7 +39,8 @@ impl RealKafka {
         Self::start_with(test, version, &[])
     }
 
-    /// As [`RealKafka::start`], with further server properties (`name=value`).
+    /// As [`RealKafka::start`], with further server properties (`name=value`); `{port}` and `{controller}` in them stand
+    /// for the ports it gets.
     ///
     /// # Panics
     /// As [`RealKafka::start`].
@@ -71,7 +72,9 @@ impl RealKafka {
     fn try_start(version: &str, features: &[&str], properties: &[&str]) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
         let (port, controller) = two_free_ports()?;
-        let pid = kafka_up(version, port, controller, dir.path(), features, properties)?;
+        let named = |p: &&str| p.replace("{port}", &port.to_string()).replace("{controller}", &controller.to_string());
+        let properties: Vec<String> = properties.iter().map(named).collect();
+        let pid = kafka_up(version, port, controller, dir.path(), features, &properties)?;
         let watchdog = watch(pid)?;
         let kafka = Self { version: version.to_owned(), port, pid, dir, watchdog };
         kafka.wait_until_ready()?;
@@ -174,7 +177,7 @@ fn kafka_up(
     controller: u16,
     dir: &Path,
     features: &[&str],
-    properties: &[&str],
+    properties: &[String],
 ) -> io::Result<u32> {
     // The broker inherits the script's error output, so a pipe would stay open as long as the broker lives.
     let errors = dir.join("kafka-up.err");

@@ -1,7 +1,8 @@
-//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, raw connections, byte vectors, rules.
+//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, raw connections, a proxy, byte vectors, rules.
 
 pub mod java;
 pub mod kafka;
+pub mod proxy;
 pub mod raw;
 pub mod requirements;
 pub mod specs;

@@ -1,0 +1,122 @@
+//! A cluster to measure on: topics and groups for each scenario, and what it takes to fill and read them.
+
+use kafka_share::admin::{AutoOffsetReset, NewTopic, ShareGroupSettings};
+use kafka_share::net::Cluster;
+use kafka_share::{
+    AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord, ShareConsumerBuilder,
+    ShareRecords,
+};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// More than anything here takes.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+/// One turn of waiting.
+pub(crate) const SHORT: Duration = Duration::from_millis(200);
+
+/// A cluster.
+pub(crate) struct Lab {
+    /// What the figures are of.
+    pub(crate) broker: &'static str,
+    pub(crate) servers: String,
+    pub(crate) cluster: Arc<Cluster>,
+    admin: Admin,
+    producer: Producer,
+}
+
+/// A topic and a group of a scenario.
+pub(crate) struct Place {
+    pub(crate) topic: String,
+    pub(crate) group: String,
+}
+
+impl Lab {
+    pub(crate) fn new(broker: &'static str, servers: &str) -> Lab {
+        let cluster = Cluster::new(ClientConfig::new(servers)).unwrap();
+        let admin = Admin::on(Arc::clone(&cluster));
+        // Long enough that what is written together is one batch.
+        let linger = Duration::from_millis(50);
+        let producer = Producer::builder("").cluster(Arc::clone(&cluster)).linger(linger).build().unwrap();
+        Lab { broker, servers: servers.to_owned(), cluster, admin, producer }
+    }
+
+    /// A topic, and a group that reads it from its start.
+    pub(crate) async fn place(&self, partitions: i32) -> Place {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let place = Place { topic: format!("topic-{number}"), group: format!("group-{number}") };
+        self.admin.create_topic(NewTopic::new(&place.topic, partitions)).await.unwrap();
+        let settings = ShareGroupSettings::new().auto_offset_reset(AutoOffsetReset::Earliest);
+        self.admin.apply_share_group_settings(&place.group, &settings).await.unwrap();
+        place
+    }
+
+    /// Writes records whose values are numbers, one partition after the other, as one batch or a few.
+    pub(crate) async fn produce(&self, place: &Place, partition: i32, numbers: Range<u32>) {
+        for number in numbers {
+            let record = ProducerRecord::new(&place.topic).partition(partition).value(number.to_string());
+            drop(self.producer.send(record).await.unwrap());
+        }
+        self.producer.flush().await.unwrap();
+    }
+
+    /// A member to be, with connections of its own, that acknowledges explicitly.
+    pub(crate) fn builder(&self, place: &Place) -> ShareConsumerBuilder {
+        KafkaShareConsumer::builder(&self.servers, &place.group).acknowledgement_mode(AcknowledgementMode::Explicit)
+    }
+
+    pub(crate) fn member(&self, place: &Place) -> KafkaShareConsumer {
+        subscribed(place, self.builder(place))
+    }
+
+    /// Shows a figure.
+    pub(crate) fn show(&self, what: &str, figure: impl std::fmt::Display) {
+        println!("FIGURE {}: {what}: {figure}", self.broker);
+    }
+}
+
+pub(crate) fn subscribed(place: &Place, builder: ShareConsumerBuilder) -> KafkaShareConsumer {
+    let consumer = builder.build().unwrap();
+    consumer.subscribe([&place.topic]).unwrap();
+    consumer
+}
+
+/// Polls until `count` records have come.
+pub(crate) async fn receive(consumer: &KafkaShareConsumer, count: usize) -> Vec<ShareRecords> {
+    let until = Instant::now() + LONG;
+    let mut all = Vec::new();
+    while total(&all) < count {
+        assert!(Instant::now() < until, "{count} records expected, had {:?}", numbers(&all));
+        all.push(consumer.poll(SHORT).await.unwrap());
+    }
+    all.retain(|records| !records.is_empty());
+    all
+}
+
+pub(crate) fn total(all: &[ShareRecords]) -> usize {
+    all.iter().map(ShareRecords::len).sum()
+}
+
+/// The number and the delivery count of each record.
+pub(crate) fn numbers(records: &[ShareRecords]) -> Vec<(u32, i16)> {
+    let number = |value: Option<&[u8]>| std::str::from_utf8(value.unwrap()).unwrap().parse().unwrap();
+    records.iter().flatten().map(|r| (number(r.value()), r.delivery_count())).collect()
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, mut check: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !check() {
+        assert!(Instant::now() < end, "{what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Records that the outcomes told since the last call are of; all must be one of `allowed`.
+pub(crate) fn outcomes(consumer: &KafkaShareConsumer, allowed: &[kafka_share::Outcome]) -> i64 {
+    let told = consumer.poll_outcomes();
+    assert!(told.iter().all(|o| allowed.contains(&o.outcome)), "{told:?}");
+    told.iter().map(|o| o.last_offset - o.first_offset + 1).sum()
+}
