@@ -115,6 +115,9 @@ pub(crate) enum TransactionEnd {
 ///
 /// A part that is dropped untold was not staged.
 pub(crate) trait StagedPart: Send + Sync {
+    /// Brokers may not have staged those of the share-partitions that `which` names; only an abort can follow.
+    fn refused(&mut self, which: &dyn Fn(TopicIdPartition) -> bool);
+
     /// The end.
     fn ended(self: Box<Self>, end: TransactionEnd);
 }

@@ -71,8 +71,9 @@ pub use kafka_share_messages::ErrorCode;
 pub use kafka_share_wire::records::Header;
 pub use kafka_share_wire::{Str, Uuid};
 pub use producer::{
-    Compression, Delivery, Producer, ProducerBuilder, ProducerRecord, RecordMetadata, TransactionalProducer,
-    TransactionalProducerBuilder, transactional_acknowledgements_offered,
+    Compression, Delivery, PreparedTransaction, Producer, ProducerBuilder, ProducerRecord, RecordMetadata,
+    TransactionSession, TransactionalProducer, TransactionalProducerBuilder, TransactionalShareAcknowledger,
+    transactional_acknowledgements_offered,
 };
 pub use reader::{PartitionReader, ReadBatch, ReadRecord};
 

@@ -1,9 +1,11 @@
 //! The producers, the partition reader and the administration against the embedded broker, on both transaction
 //! versions, and against a real Kafka 4.4.0. `KAFKA_SHARE_TEST_BOOTSTRAP` names a running cluster to use instead.
 
+mod acknowledger;
 mod faults;
 mod java;
 mod scenarios;
+mod sessions;
 mod staging;
 
 use kafka_share_broker::EmbeddedBroker;
@@ -60,4 +62,8 @@ scenarios!(
     r065_a_topic_that_does_not_exist_ends_in_time,
     topics_configs_and_offsets_are_administered,
     java_reads_what_we_commit,
+    a_prepared_transaction_is_ended_by_another_process,
+    what_a_dead_process_left_open_is_found,
+    papers_of_other_clusters_and_ids_are_refused_and_change_nothing,
+    a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so,
 );

@@ -1,6 +1,11 @@
 //! What must hold on every cluster.
 
 pub(crate) use super::java::java_reads_what_we_commit;
+pub(crate) use super::sessions::{
+    a_prepared_transaction_is_ended_by_another_process,
+    a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so,
+    papers_of_other_clusters_and_ids_are_refused_and_change_nothing, what_a_dead_process_left_open_is_found,
+};
 use kafka_share::admin::{ConfigResource, Isolation, NewTopic, OffsetSpec};
 use kafka_share::net::Cluster;
 use kafka_share::{

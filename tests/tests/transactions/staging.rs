@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const CLOSE: Duration = Duration::from_secs(10);
-const RECORDS: usize = 60;
+pub(crate) const RECORDS: usize = 60;
 
-struct Setup {
-    cluster: Arc<Cluster>,
-    consumer: KafkaShareConsumer,
-    producer: TransactionalProducer,
+pub(crate) struct Setup {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) consumer: Arc<KafkaShareConsumer>,
+    pub(crate) producer: TransactionalProducer,
 }
 
-async fn setup(broker: &EmbeddedBroker) -> Setup {
+pub(crate) async fn setup(broker: &EmbeddedBroker) -> Setup {
     let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
     let cluster = Arc::clone(admin.cluster());
     for topic in ["in", "out"] {
@@ -38,12 +38,12 @@ async fn setup(broker: &EmbeddedBroker) -> Setup {
     consumer.subscribe(["in"]).unwrap();
     let producer = TransactionalProducer::builder("", "txn").cluster(Arc::clone(&cluster)).build().unwrap();
     producer.init_transactions().await.unwrap();
-    Setup { cluster, consumer, producer }
+    Setup { cluster, consumer: Arc::new(consumer), producer }
 }
 
 impl Setup {
     /// One poll that has records, forwarded and acknowledged in the open transaction.
-    async fn forward(&self) -> Option<(usize, ShareRecords)> {
+    pub(crate) async fn forward(&self) -> Option<(usize, ShareRecords)> {
         let records = self.poll().await?;
         self.producer.begin_transaction().unwrap();
         for record in records.iter() {
@@ -56,7 +56,7 @@ impl Setup {
         Some((records.len(), records))
     }
 
-    async fn poll(&self) -> Option<ShareRecords> {
+    pub(crate) async fn poll(&self) -> Option<ShareRecords> {
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
             let records = self.consumer.poll(Duration::from_millis(500)).await.unwrap();
@@ -67,7 +67,7 @@ impl Setup {
         None
     }
 
-    async fn output(&self) -> Vec<usize> {
+    pub(crate) async fn output(&self) -> Vec<usize> {
         let mut reader = PartitionReader::read_committed(Arc::clone(&self.cluster), "out").await.unwrap();
         let batches = reader.read_to_end().await.unwrap();
         let number = |v: Option<&[u8]>| std::str::from_utf8(v.unwrap()).unwrap().parse().unwrap();

@@ -6,6 +6,7 @@ use super::records::{RecordId, ShareRecords};
 use super::shared::Shared;
 use crate::acknowledgements::{ShareAcknowledgements, StagedPart, TransactionEnd};
 use crate::{Error, ErrorKind, Result};
+use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::share_acks::{AckType, Outcome, Taken};
 use std::sync::Arc;
 
@@ -15,10 +16,23 @@ struct Staged {
     taken: Vec<Taken>,
     /// Whether the application had acknowledged them one by one; else they go back to being held.
     pending_before: bool,
+    /// Those that the transaction may not have.
+    refused: Vec<Taken>,
 }
 
 impl StagedPart for Staged {
+    fn refused(&mut self, which: &dyn Fn(TopicIdPartition) -> bool) {
+        self.refused.extend(self.taken.extract_if(.., |taken| which(taken.tp)));
+    }
+
     fn ended(mut self: Box<Self>, end: TransactionEnd) {
+        let refused = std::mem::take(&mut self.refused);
+        if !refused.is_empty() && end == TransactionEnd::Aborted {
+            self.shared.with(|m, now| m.release_from_transaction(now, &refused));
+            self.shared.wake_driver();
+        } else {
+            self.taken.extend(refused);
+        }
         let taken = std::mem::take(&mut self.taken);
         let outcome = match end {
             TransactionEnd::Committed => Outcome::Acknowledged,
@@ -44,7 +58,8 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        let taken = std::mem::take(&mut self.taken);
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.append(&mut self.refused);
         if !taken.is_empty() {
             self.give_back(&taken);
         }
@@ -64,7 +79,7 @@ pub(super) fn take_pending(shared: &Arc<Shared>) -> Result<ShareAcknowledgements
 }
 
 fn package(shared: &Arc<Shared>, taken: Vec<Taken>, pending_before: bool) -> Result<ShareAcknowledgements> {
-    let staged = Staged { shared: Arc::clone(shared), taken, pending_before };
+    let staged = Staged { shared: Arc::clone(shared), taken, pending_before, refused: Vec::new() };
     let mut acks = ShareAcknowledgements::new();
     for taken in &staged.taken {
         for batch in &taken.batches {

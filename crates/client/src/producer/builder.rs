@@ -6,7 +6,7 @@ use crate::config::{check_millis, millis};
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::producer::{Producer as Machine, ProducerConfig};
-use kafka_share_core::transaction::Transaction;
+use kafka_share_core::transaction::{PreparedTransaction, Transaction};
 use kafka_share_wire::Str;
 pub use kafka_share_wire::compression::Compression;
 use std::hash::{BuildHasher, RandomState};
@@ -19,6 +19,7 @@ pub(super) struct Settings {
     pub(super) client: ClientConfig,
     pub(super) transactional_id: Option<String>,
     pub(super) transaction_timeout: Duration,
+    pub(super) two_phase_commit: bool,
     pub(super) max_block: Duration,
     pub(super) ack_key: i16,
     pub(super) machine: ProducerConfig,
@@ -33,6 +34,7 @@ impl Settings {
             client,
             transactional_id: None,
             transaction_timeout: Duration::from_secs(60),
+            two_phase_commit: false,
             max_block: Duration::from_secs(60),
             ack_key: kafka_share_messages::ApiKey::TXN_SHARE_ACKNOWLEDGE.0,
             machine: ProducerConfig {
@@ -57,6 +59,10 @@ impl Settings {
         match name {
             "transactional.id" => self.transactional_id = Some(value.to_owned()),
             "transaction.timeout.ms" => self.transaction_timeout = millis(name, value)?,
+            "transaction.two.phase.commit.enable" => match value.trim().to_ascii_lowercase().parse() {
+                Ok(on) => self.two_phase_commit = on,
+                Err(_) => return fail("true or false is expected"),
+            },
             "max.block.ms" => self.max_block = millis(name, value)?,
             "batch.size" => self.machine.batch_size = number()?,
             "linger.ms" => self.machine.linger = millis(name, value)?,
@@ -117,8 +123,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Checks the settings and starts the background task.
-    pub(super) fn start(mut self) -> Result<(Arc<Shared>, Arc<Stop>)> {
+    /// Checks the settings and starts the background task; with a transaction that another process prepared.
+    pub(super) fn start(mut self, prepared: Option<&PreparedTransaction>) -> Result<(Arc<Shared>, Arc<Stop>)> {
         self.validate()?;
         let handle = tokio::runtime::Handle::try_current()
             .map_err(|_| Error::new(ErrorKind::InvalidState, "a producer must be built inside a tokio runtime"))?;
@@ -130,7 +136,11 @@ impl Settings {
         let request = cluster.config().request_timeout.as_millis();
         self.machine.request_timeout_ms = i32::try_from(request).unwrap_or(i32::MAX);
         let timeout = i32::try_from(self.transaction_timeout.as_millis()).unwrap_or(i32::MAX);
-        let transaction = self.transactional_id.map(|id| Transaction::new(Str::from(id), timeout));
+        let transaction = self.transactional_id.map(|id| match prepared {
+            Some(prepared) => Transaction::resumed(prepared, timeout),
+            None => Transaction::new(Str::from(id), timeout),
+        });
+        let transaction = transaction.map(|t| t.with_two_phase_commit(self.two_phase_commit));
         let machine = Machine::new(self.machine, transaction, RandomState::new().hash_one(0));
         let shared = Shared::new(cluster, machine, self.max_block);
         let stop = Arc::new(Stop::default());
@@ -231,7 +241,7 @@ impl ProducerBuilder {
         if self.settings.transactional_id.is_some() {
             return Err(Error::new(ErrorKind::Config, "transactional.id is set: build a TransactionalProducer"));
         }
-        let (shared, stop) = self.settings.start()?;
+        let (shared, stop) = self.settings.start(None)?;
         Ok(super::Producer::new(shared, stop))
     }
 }
@@ -258,16 +268,34 @@ impl TransactionalProducerBuilder {
         self
     }
 
+    /// `transaction.two.phase.commit.enable` (default false): the coordinator keeps a transaction open, however old, until
+    /// it is committed or aborted (KIP-939). An abandoned one holds its records and their readers for ever. Needs
+    /// InitProducerId version 6, which Kafka 4.4 offers with `unstable.api.versions.enable`, and a broker that has the
+    /// setting of the same name on.
+    pub fn two_phase_commit(mut self, on: bool) -> Self {
+        self.settings.two_phase_commit = on;
+        self
+    }
+
+    pub(super) fn transactional_id(&self) -> Option<&str> {
+        self.settings.transactional_id.as_deref()
+    }
+
     /// Checks the settings and starts the producer's task; connects with the first call.
     ///
     /// # Errors
     /// Settings that make no sense; a call outside a tokio runtime.
     pub fn build(self) -> Result<super::TransactionalProducer> {
+        self.build_with(None)
+    }
+
+    /// A producer that has only a transaction to end, which another process prepared.
+    pub(super) fn build_with(self, prepared: Option<&PreparedTransaction>) -> Result<super::TransactionalProducer> {
         if self.settings.transactional_id.is_none() {
             return Err(Error::new(ErrorKind::Config, "transactional.id is missing"));
         }
         let key = self.settings.ack_key;
-        let (shared, stop) = self.settings.start()?;
+        let (shared, stop) = self.settings.start(prepared)?;
         Ok(super::TransactionalProducer::new(shared, stop, key))
     }
 }

@@ -5,13 +5,18 @@ mod builder;
 mod delivery;
 mod record;
 mod sender;
+mod session;
+mod share_acknowledger;
 mod shared;
 mod transactional;
 
 pub use ack_backend::transactional_acknowledgements_offered;
 pub use builder::{Compression, ProducerBuilder, TransactionalProducerBuilder};
 pub use delivery::Delivery;
+pub use kafka_share_core::transaction::{DamagedTransaction, PreparedTransaction, ProducerIdentity};
 pub use record::{Payload, ProducerRecord, RecordMetadata};
+pub use session::TransactionSession;
+pub use share_acknowledger::TransactionalShareAcknowledger;
 pub use transactional::TransactionalProducer;
 
 use crate::Result;

@@ -6,7 +6,9 @@ use super::delivery::Delivery;
 use super::record::ProducerRecord;
 use super::sender::Stop;
 use super::shared::{Shared, transaction_error};
-use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, StagedPart, TransactionEnd};
+use crate::acknowledgements::{
+    ShareAcknowledgements, ShareGroupMetadata, StagedPart, TopicIdPartition, TransactionEnd,
+};
 use crate::net::CoordinatorKind;
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::producer::BatchErrorKind;
@@ -19,6 +21,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Last EndTxn version without a new epoch in its answer.
 const LAST_V1_END_TXN: i16 = 4;
+/// First InitProducerId version with two-phase commit.
+const TWO_PHASE_INIT: i16 = 6;
 
 /// A producer whose records and share acknowledgements take effect together or not at all.
 ///
@@ -51,6 +55,10 @@ struct Staged(Mutex<Vec<Box<dyn StagedPart>>>);
 impl Staged {
     fn add(&self, parts: Vec<Box<dyn StagedPart>>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts);
+    }
+
+    fn refused(&self, which: &dyn Fn(TopicIdPartition) -> bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|part| part.refused(which));
     }
 
     fn end(&self, end: TransactionEnd) {
@@ -94,7 +102,16 @@ impl TransactionalProducer {
         }
     }
 
-    async fn turn(&self, deadline: Instant) -> Result<SemaphorePermit<'_>> {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Whether a transaction was begun whose end is not known yet.
+    pub(super) fn is_unfinished(&self) -> Result<bool> {
+        self.shared.with_transaction(|t| t.is_unfinished())
+    }
+
+    pub(super) async fn turn(&self, deadline: Instant) -> Result<SemaphorePermit<'_>> {
         match tokio::time::timeout_at(deadline.into(), self.turn.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => {
@@ -114,14 +131,26 @@ impl TransactionalProducer {
     pub async fn init_transactions(&self) -> Result<()> {
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
-        let features = self.shared.cluster.features(deadline).await?;
-        let request = self.shared.with_transaction(|t| {
-            t.handle_feature(features.feature("transaction.version"));
-            t.start_init()
-        })?;
+        self.learn_features(deadline).await?;
+        let request = self.shared.with_transaction(Transaction::start_init)?;
         self.init_with(request.map_err(transaction_error)?, deadline).await?;
         // A transaction that had failed before was aborted by this.
         self.staged.end(TransactionEnd::Aborted);
+        Ok(())
+    }
+
+    pub(super) async fn learn_features(&self, deadline: Instant) -> Result<()> {
+        let features = self.shared.cluster.features(deadline).await?;
+        let two_phase = self.shared.with_transaction(|t| {
+            t.handle_feature(features.feature("transaction.version"));
+            t.is_two_phase_commit()
+        })?;
+        let offered = features.pick::<InitProducerIdRequest>().is_ok_and(|v| v >= TWO_PHASE_INIT);
+        if two_phase && !offered {
+            let text = "transaction.two.phase.commit.enable is not supported by this cluster: it needs InitProducerId \
+                        version 6 (KIP-939; Kafka 4.4 offers it with unstable.api.versions.enable=true)";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
         Ok(())
     }
 
@@ -161,7 +190,7 @@ impl TransactionalProducer {
         self.shared.with_transaction(|t| t.begin(Instant::now()))?.map_err(transaction_error)
     }
 
-    fn check_not_abandoned(&self) -> Result<()> {
+    pub(super) fn check_not_abandoned(&self) -> Result<()> {
         if self.abandoned.load(Ordering::Acquire) && self.shared.with_transaction(|t| t.is_unfinished())? {
             let text = "a transaction was dropped before its end: call abort_transaction first";
             return Err(Error::new(ErrorKind::TransactionAborted, text));
@@ -229,15 +258,21 @@ impl TransactionalProducer {
         let identity = identity.map_err(transaction_error)?;
         self.staged.add(acks.take_origins());
         let staging = Staging { transactional_id, identity, v2, member: member.clone() };
-        let mut guard = StagingGuard { shared: &self.shared, failure: Some("the call was dropped".into()) };
+        let mut guard = StagingGuard { producer: self, failure: Some("the call was dropped".into()) };
         let result = self.backend.stage(&staging, &acks, deadline).await;
         let error = match result {
             Ok(refusals) if refusals.is_empty() => {
                 guard.failure = None;
                 return Ok(());
             }
-            Ok(refusals) => refused(&refusals),
-            Err(error) => error.context("staging acknowledgements"),
+            Ok(refusals) => {
+                self.staged.refused(&|tp| refusals.contains_key(&tp));
+                refused(&refusals)
+            }
+            Err(error) => {
+                self.staged.refused(&|_| true);
+                error.context("staging acknowledgements")
+            }
         };
         guard.failure = None;
         Err(self.fail(error))
@@ -397,7 +432,8 @@ impl TransactionalProducer {
         result
     }
 
-    /// Aborts an open transaction, and ends. Takes at most `timeout` (and `max.block.ms`).
+    /// Aborts an open transaction, and ends. Takes at most `timeout` (and `max.block.ms`). A prepared transaction stays as
+    /// it is, for whoever [resumes](super::TransactionSession::resume) it.
     ///
     /// # Cancel safety
     /// The producer ends all the same; an open transaction is left to the coordinator's timeout.
@@ -405,7 +441,8 @@ impl TransactionalProducer {
     /// # Errors
     /// The error of the abort; a fenced producer's.
     pub async fn close(&self, timeout: Duration) -> Result<()> {
-        let result = if self.shared.with_transaction(|t| t.is_unfinished() && !t.may_be_committed())? {
+        let abortable = |t: &mut Transaction| t.is_unfinished() && !t.is_prepared() && !t.may_be_committed();
+        let result = if self.shared.with_transaction(abortable)? {
             let limit = Instant::now() + timeout;
             match tokio::time::timeout_at(limit.into(), self.abort_transaction()).await {
                 Ok(result) => result,
@@ -449,7 +486,7 @@ fn refused(refusals: &Refusals) -> Error {
 
 /// Makes the transaction abort-only when a staging call ends early.
 struct StagingGuard<'a> {
-    shared: &'a Shared,
+    producer: &'a TransactionalProducer,
     failure: Option<String>,
 }
 
@@ -458,8 +495,9 @@ impl Drop for StagingGuard<'_> {
         if let Some(why) = self.failure.take() {
             let text = format!("staging acknowledgements: {why}; abort the transaction");
             let error = TxnError::new(TxnErrorKind::Abortable, text);
-            self.shared.with(|s| s.machine.fail_transaction(error));
-            self.shared.work.notify_one();
+            self.producer.staged.refused(&|_| true);
+            self.producer.shared.with(|s| s.machine.fail_transaction(error));
+            self.producer.shared.work.notify_one();
         }
     }
 }

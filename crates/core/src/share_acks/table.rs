@@ -364,6 +364,16 @@ impl AckTable {
     /// Puts acknowledgements that were taken back to pending, because the request was not sent. Where the lock was lost
     /// meanwhile they can never be sent, and end as lost.
     pub fn put_back(&mut self, taken: &Taken, now: Instant) {
+        self.return_as(taken, None, now);
+    }
+
+    /// Makes acknowledgements that a transaction may not have taken a RELEASE, as the transaction was aborted: what a
+    /// broker did not stage is held still. Where the lock was lost meanwhile they end as lost.
+    pub fn release_staged(&mut self, taken: &Taken, now: Instant) {
+        self.return_as(taken, Some(AckType::Release), now);
+    }
+
+    fn return_as(&mut self, taken: &Taken, ack: Option<AckType>, now: Instant) {
         if self.slot(taken.slot).is_some_and(|s| s.stale) {
             return self.finish(taken, Outcome::LockLost, None);
         }
@@ -374,14 +384,16 @@ impl AckTable {
                     let Some(index) = slot.index_of(offset) else { continue };
                     let state = &mut slot.states[index as usize];
                     if matches!(phase(*state), SENT | STAGED) {
-                        *state = PENDING | (*state & 0x0f);
+                        *state = PENDING | ack.map_or(*state & 0x0f, |ack| ack as u8);
                         moved += 1;
                     }
                 }
             }
             slot.pending += moved;
             if moved > 0 {
+                let first = slot.pending_since.is_none();
                 slot.pending_since.get_or_insert(now);
+                self.news |= first;
             }
         }
         self.pending += moved as usize;

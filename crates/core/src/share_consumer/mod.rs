@@ -321,6 +321,15 @@ impl ShareConsumer {
         }
     }
 
+    /// The transaction was aborted, and may not have taken `taken`: what is held still is released, at once.
+    pub fn release_from_transaction(&mut self, now: Instant, taken: &[Taken]) {
+        for taken in taken {
+            self.table.release_staged(taken, now);
+        }
+        let sent = self.commit(now + self.config.api_timeout);
+        self.forget_commit(sent);
+    }
+
     /// The transaction never took `taken`: they are ordinary pending acknowledgements again.
     pub fn return_from_transaction(&mut self, now: Instant, taken: &[Taken]) {
         for taken in taken {

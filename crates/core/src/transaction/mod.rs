@@ -4,15 +4,18 @@
 //! The caller sends the requests that the machine makes, again for as long as the answer's [`Verdict`] is `Retry` and
 //! its own deadline has not passed; then it tells so with [`Transaction::handle_end_given_up`].
 
+mod ending;
 mod errors;
+mod prepared;
 
 pub use errors::{TxnError, TxnErrorKind, Verdict};
+pub use prepared::{DamagedTransaction, PreparedTransaction};
 
 use errors::Answer;
 use kafka_share_messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
 use kafka_share_messages::{
-    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, EndTxnRequest, EndTxnResponse, ErrorCode,
-    InitProducerIdRequest, InitProducerIdResponse,
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, EndTxnRequest, ErrorCode, InitProducerIdRequest,
+    InitProducerIdResponse,
 };
 use kafka_share_wire::Str;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +40,8 @@ enum State {
     New,
     Ready,
     Open,
+    /// All is with the brokers; only the end may follow.
+    Prepared,
     /// EndTxn is due, or its answer is awaited. `sent`: it may have reached the coordinator.
     Ending {
         commit: bool,
@@ -67,6 +72,10 @@ pub struct Transaction {
     began: Option<Instant>,
     /// Whether the next abort must end with a new epoch, as sequences are in doubt.
     needs_epoch: bool,
+    /// Another process sent the records: their sequence numbers are not known here.
+    resumed: bool,
+    /// The coordinator keeps transactions until they are ended (KIP-939).
+    two_phase_commit: bool,
 }
 
 /// What ends a transaction.
@@ -95,6 +104,34 @@ impl Transaction {
             started: false,
             began: None,
             needs_epoch: false,
+            resumed: false,
+            two_phase_commit: false,
+        }
+    }
+
+    /// Asks the coordinator for transactions without a time limit (KIP-939, `transaction.two.phase.commit.enable`).
+    #[must_use]
+    pub fn with_two_phase_commit(mut self, on: bool) -> Self {
+        self.two_phase_commit = on;
+        self
+    }
+
+    /// Whether transactions have no time limit.
+    #[must_use]
+    pub fn is_two_phase_commit(&self) -> bool {
+        self.two_phase_commit
+    }
+
+    /// One that another process prepared, and that only its end is missing to.
+    #[must_use]
+    pub fn resumed(prepared: &PreparedTransaction, timeout_ms: i32) -> Self {
+        Transaction {
+            state: State::Prepared,
+            identity: prepared.identity,
+            v2: prepared.v2,
+            started: prepared.started,
+            resumed: true,
+            ..Transaction::new(Str::from(prepared.transactional_id.as_str()), timeout_ms)
         }
     }
 
@@ -109,6 +146,18 @@ impl Transaction {
     #[must_use]
     pub fn is_v2(&self) -> bool {
         self.v2
+    }
+
+    /// Age at which the coordinator aborts the transaction.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.timeout_ms).unwrap_or(0))
+    }
+
+    /// Whether the transactional id must be initialised before anything else.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.state == State::New
     }
 
     /// `transactional.id`.
@@ -132,7 +181,7 @@ impl Transaction {
     /// Whether a transaction was begun and its end is not known yet.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        matches!(self.state, State::Open | State::Ending { .. } | State::Failed { .. })
+        matches!(self.state, State::Open | State::Prepared | State::Ending { .. } | State::Failed { .. })
     }
 
     /// The error that a call must give now, if the transaction or the producer has failed.
@@ -146,6 +195,18 @@ impl Transaction {
         }
     }
 
+    /// Whether the open transaction was prepared, so that only its end may follow.
+    #[must_use]
+    pub fn is_prepared(&self) -> bool {
+        self.state == State::Prepared
+    }
+
+    /// When the open transaction was begun here.
+    #[must_use]
+    pub fn began(&self) -> Option<Instant> {
+        self.began
+    }
+
     /// Checks that records and acknowledgements may be added now.
     ///
     /// # Errors
@@ -156,6 +217,7 @@ impl Transaction {
             State::Open => Ok(()),
             State::New => Err(wrong("call init_transactions and begin_transaction first")),
             State::Ready => Err(wrong("no transaction is open: call begin_transaction first")),
+            State::Prepared => Err(wrong("the transaction is prepared: it can only be committed or aborted")),
             _ => Err(wrong("the transaction is being committed or aborted")),
         }
     }
@@ -180,8 +242,34 @@ impl Transaction {
             transaction_timeout_ms: self.timeout_ms,
             producer_id: expected.id,
             producer_epoch: expected.epoch,
+            enable2_pc: self.two_phase_commit,
             ..InitProducerIdRequest::default()
         }
+    }
+
+    /// The request that takes over what a former producer of this transactional id prepared (KIP-939): it fences that
+    /// producer and leaves its transaction open.
+    ///
+    /// # Errors
+    /// Anything but a producer that has not spoken to its coordinator yet.
+    pub fn start_takeover(&mut self) -> Result<InitProducerIdRequest, TxnError> {
+        let request = self.start_init()?;
+        match self.state {
+            State::New => Ok(InitProducerIdRequest { keep_prepared_txn: true, ..request }),
+            _ => Err(wrong("this producer was initialised before")),
+        }
+    }
+
+    /// Takes the answer to [`Transaction::start_takeover`]. Afterwards the transaction is prepared, or there was none and
+    /// the producer is initialised.
+    pub fn handle_takeover(&mut self, response: &InitProducerIdResponse) -> Verdict {
+        let verdict = self.handle_init(response);
+        if verdict == Verdict::Done && response.ongoing_txn_producer_id >= 0 {
+            self.state = State::Prepared;
+            self.started = true;
+            self.resumed = true;
+        }
+        verdict
     }
 
     /// Takes the answer of InitProducerId, which begins a producer's life or gives it a new epoch after an abort.
@@ -293,150 +381,13 @@ impl Transaction {
         self.started
     }
 
-    /// Starts a commit. Records still waiting to be sent must be sent before its request.
-    ///
-    /// # Errors
-    /// No open transaction, or one that can only be aborted.
-    pub fn start_commit(&mut self) -> Result<(), TxnError> {
-        self.check()?;
-        match self.state {
-            State::Open => {
-                self.state = State::Ending { commit: true, sent: false };
-                Ok(())
-            }
-            State::Ending { commit: true, .. } => Ok(()),
-            State::Ending { commit: false, .. } => Err(wrong("the transaction is being aborted")),
-            _ => Err(wrong("no transaction is open")),
-        }
-    }
-
-    /// Starts an abort.
-    ///
-    /// # Errors
-    /// No open transaction; a commit that may have reached the coordinator.
-    pub fn start_abort(&mut self) -> Result<(), TxnError> {
-        match &self.state {
-            State::Dead(error) => Err(error.clone()),
-            State::Ending { commit: true, sent: true } => Err(self.unknown_outcome()),
-            State::Failed { over: true, .. } | State::Ending { commit: false, .. } => Ok(()),
-            State::Open | State::Failed { over: false, .. } | State::Ending { commit: true, sent: false } => {
-                self.wanted.clear();
-                self.state = State::Ending { commit: false, sent: false };
-                Ok(())
-            }
-            State::New | State::Ready => Err(wrong("no transaction is open")),
-        }
-    }
-
-    /// The request that carries out the commit or abort that was started; the same one on every call.
-    ///
-    /// # Errors
-    /// Nothing was started, or the transaction has failed meanwhile.
-    pub fn end(&mut self) -> Result<End, TxnError> {
-        match &mut self.state {
-            State::Failed { over: true, .. } => Ok(End::NewEpoch(self.init_request(self.identity))),
-            State::Ending { .. } if !self.started && !self.needs_epoch => {
-                self.finish();
-                Ok(End::Nothing)
-            }
-            State::Ending { commit: false, .. } if !self.started => Ok(End::NewEpoch(self.init_request(self.identity))),
-            State::Ending { commit, sent } => {
-                *sent = true;
-                Ok(End::EndTxn(EndTxnRequest {
-                    transactional_id: self.id.clone(),
-                    producer_id: self.identity.id,
-                    producer_epoch: self.identity.epoch,
-                    committed: *commit,
-                    ..EndTxnRequest::default()
-                }))
-            }
-            State::Failed { error, .. } | State::Dead(error) => Err(error.clone()),
-            _ => Err(wrong("no transaction is being committed or aborted")),
-        }
-    }
-
-    /// Takes the answer of EndTxn. After `Done` ask [`Transaction::needs_new_epoch`].
-    pub fn handle_end(&mut self, now: Instant, response: &EndTxnResponse) -> Verdict {
-        let State::Ending { commit, .. } = self.state else {
-            return self.check().map_or_else(Verdict::Failed, |()| Verdict::Done);
-        };
-        let code = response.error_code;
-        let what = if commit { "committing the transaction" } else { "aborting the transaction" };
-        let mut answer = errors::end(code, commit);
-        if answer == Answer::Fenced && self.timed_out(now) {
-            // The coordinator fences a producer whose transaction it aborts for its age. Whether it was another
-            // producer instead, the request for a new epoch will tell.
-            answer = if commit { Answer::Aborted } else { Answer::AbortWithNewEpoch };
-        }
-        if answer == Answer::AbortWithNewEpoch && !commit {
-            let error = TxnError::new(TxnErrorKind::Abortable, "the transaction was aborted; a new epoch is needed");
-            self.state = State::Failed { error, over: true };
-            return Verdict::Done;
-        }
-        self.settle(answer, code, what, |this| {
-            if this.v2 && response.producer_id >= 0 {
-                this.identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
-                this.needs_epoch = false;
-            }
-            if this.needs_epoch {
-                let error =
-                    TxnError::new(TxnErrorKind::Abortable, "the transaction was aborted; a new epoch is needed");
-                this.state = State::Failed { error, over: true };
-                this.started = false;
-            } else {
-                this.finish();
-            }
-        })
-    }
-
-    fn timed_out(&self, now: Instant) -> bool {
-        let limit = Duration::from_millis(u64::try_from(self.timeout_ms).unwrap_or(0));
-        self.began.is_some_and(|began| now.saturating_duration_since(began) >= limit)
-    }
-
-    /// Whether the abort that has just succeeded needs [`Transaction::end`] once more, for a new epoch.
-    #[must_use]
-    pub fn needs_new_epoch(&self) -> bool {
-        matches!(self.state, State::Failed { over: true, .. })
-    }
-
-    /// The caller's deadline passed before the end was known. The error to give: only the same call may follow.
-    pub fn handle_end_given_up(&mut self, why: &str) -> TxnError {
-        match self.state {
-            State::Ending { commit: true, sent: true } => {
-                let error = self.unknown_outcome();
-                TxnError { text: format!("{} ({why})", error.text), ..error }
-            }
-            _ => TxnError::new(TxnErrorKind::Retriable, format!("the transaction has not ended in time: {why}")),
-        }
-    }
-
-    /// Whether a commit may have reached the coordinator already, by an earlier try.
-    #[must_use]
-    pub fn may_be_committed(&self) -> bool {
-        matches!(self.state, State::Ending { commit: true, sent: true })
-    }
-
-    /// The request was certainly not sent, so its outcome is not in doubt.
-    pub fn handle_end_unsent(&mut self) {
-        if let State::Ending { sent, .. } = &mut self.state {
-            *sent = false;
-        }
-    }
-
-    fn unknown_outcome(&self) -> TxnError {
-        let text = "whether the transaction was committed is not known: only commit_transaction may be called again, \
-                    or this producer be closed and a new one with the same transactional id be initialised";
-        TxnError::new(TxnErrorKind::OutcomeUnknown, text)
-    }
-
     /// Something in the transaction failed; it can only be aborted. `needs_epoch`: sequences are in doubt.
     pub fn fail(&mut self, error: TxnError, needs_epoch: bool) {
         self.needs_epoch |= needs_epoch;
         match (&self.state, error.kind) {
             (State::Dead(_), _) => {}
             (_, TxnErrorKind::Fatal | TxnErrorKind::Fenced) => self.state = State::Dead(error),
-            (State::Open | State::Ending { commit: true, sent: false }, _) => {
+            (State::Open | State::Prepared | State::Ending { commit: true, sent: false }, _) => {
                 self.state = State::Failed { error, over: false };
             }
             _ => {}
@@ -444,7 +395,7 @@ impl Transaction {
     }
 
     fn finish(&mut self) {
-        self.state = State::Ready;
+        self.state = if std::mem::take(&mut self.resumed) { State::New } else { State::Ready };
         self.added.clear();
         self.wanted.clear();
         self.started = false;
@@ -487,10 +438,19 @@ impl Transaction {
                 self.state = State::Failed { error: error.clone(), over: true };
                 Verdict::Failed(error)
             }
-            Answer::Fenced => {
-                self.die(error(TxnErrorKind::Fenced, "; another producer with this transactional id took over"))
-            }
+            Answer::Fenced => self.die(error(TxnErrorKind::Fenced, self.fenced_by())),
             Answer::Fatal => self.die(error(TxnErrorKind::Fatal, "")),
+        }
+    }
+
+    fn fenced_by(&self) -> &'static str {
+        match self.resumed {
+            false => "; another producer with this transactional id took over",
+            // How it ended is not known: it may have been committed, by this process's former self.
+            true => {
+                "; the transaction has ended before: the coordinator aborted it for its age, or another producer with \
+                 this transactional id was initialised after it was ended"
+            }
         }
     }
 

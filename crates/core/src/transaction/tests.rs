@@ -1,6 +1,7 @@
 //! The transaction machine by field report.
 
 use super::*;
+use kafka_share_messages::EndTxnResponse;
 use kafka_share_messages::add_partitions_to_txn_response::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnTopicResult,
 };
@@ -186,4 +187,62 @@ fn calls_in_the_wrong_order_change_nothing() {
     txn.begin(now).unwrap();
     assert_eq!(txn.begin(now).unwrap_err().kind, TxnErrorKind::WrongOrder);
     assert!(txn.is_open());
+}
+
+#[test]
+fn a_prepared_transaction_takes_nothing_more_and_is_ended_by_whoever_has_the_paper() {
+    for version in [1, 2] {
+        let now = Instant::now();
+        let mut txn = open(version, now);
+        join(&mut txn);
+        let prepared = txn.prepare("cluster".into(), 5).unwrap();
+        assert_eq!(txn.prepare("cluster".into(), 5), Ok(prepared.clone()), "as often as one likes");
+        assert!(txn.is_prepared() && txn.is_unfinished());
+        assert_eq!(txn.check_open().unwrap_err().kind, TxnErrorKind::WrongOrder);
+        assert_eq!(txn.begin(now).unwrap_err().kind, TxnErrorKind::WrongOrder);
+        let mut other = Transaction::resumed(&prepared, 1000);
+        assert_eq!((other.identity(), other.is_v2()), (txn.identity(), version == 2));
+        other.start_commit().unwrap();
+        let Ok(End::EndTxn(request)) = other.end() else { panic!("an end is due") };
+        assert_eq!((request.producer_id, request.producer_epoch, request.committed), (7, 3, true));
+        assert_eq!(other.handle_end(now, &end_answer(ErrorCode::NONE, 4)), Verdict::Done);
+        // The sequence numbers of what the other process sent are not known: a new identity is needed.
+        assert!(!other.is_unfinished());
+        assert_eq!(other.begin(now).unwrap_err().kind, TxnErrorKind::WrongOrder);
+        assert!(other.start_init().is_ok());
+        // The first one may still end it too.
+        txn.start_abort().unwrap();
+        assert!(matches!(txn.end(), Ok(End::EndTxn(request)) if !request.committed));
+    }
+}
+
+#[test]
+fn an_empty_prepared_transaction_ends_without_a_word() {
+    let mut txn = open(2, Instant::now());
+    let prepared = txn.prepare(String::new(), -1).unwrap();
+    assert!(!prepared.started);
+    let mut other = Transaction::resumed(&prepared, 1000);
+    other.start_commit().unwrap();
+    assert_eq!(other.end(), Ok(End::Nothing));
+}
+
+#[test]
+fn a_resumed_transaction_that_was_aborted_or_taken_over_is_not_taken_for_committed() {
+    let now = Instant::now();
+    for (code, expected) in [
+        (ErrorCode::INVALID_TXN_STATE, TxnErrorKind::Aborted),
+        (ErrorCode::PRODUCER_FENCED, TxnErrorKind::Fenced),
+        (ErrorCode::INVALID_PRODUCER_ID_MAPPING, TxnErrorKind::Abortable),
+    ] {
+        let mut txn = open(2, now);
+        join(&mut txn);
+        let mut other = Transaction::resumed(&txn.prepare(String::new(), -1).unwrap(), 1000);
+        other.start_commit().unwrap();
+        other.end().unwrap();
+        let verdict = other.handle_end(now, &end_answer(code, -1));
+        assert_eq!(kind(verdict), expected, "{code}");
+    }
+    let mut failed = open(2, now);
+    failed.fail(TxnError::new(TxnErrorKind::Abortable, "a record failed"), false);
+    assert_eq!(failed.prepare(String::new(), -1).unwrap_err().kind, TxnErrorKind::Abortable);
 }
