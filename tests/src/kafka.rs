@@ -1,10 +1,9 @@
 //! Real Kafka brokers for tests, started by `kafka/kafka-up` on loopback and ended with the test.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,19 +13,19 @@ use kafka_share_wire::Str;
 use tempfile::TempDir;
 
 use crate::java;
+use crate::kafka_process::{Node, Process};
 
 /// How long a started broker may take until it answers.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// A one-node Kafka on a free loopback port. It is killed, and its data removed, when this is dropped.
 #[derive(Debug)]
 pub struct RealKafka {
     version: String,
     port: u16,
-    pid: u32,
+    // Ends before its data goes.
+    process: Process,
     dir: TempDir,
-    /// Kills the broker once its input closes, so that no way for a test process to end leaves a broker behind.
-    watchdog: Child,
 }
 
 impl RealKafka {
@@ -71,12 +70,13 @@ impl RealKafka {
 
     fn try_start(version: &str, features: &[&str], properties: &[&str]) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let (port, controller) = two_free_ports()?;
+        let [port, controller] = free_ports()?;
         let named = |p: &&str| p.replace("{port}", &port.to_string()).replace("{controller}", &controller.to_string());
         let properties: Vec<String> = properties.iter().map(named).collect();
-        let pid = kafka_up(version, port, controller, dir.path(), features, &properties)?;
-        let watchdog = watch(pid)?;
-        let kafka = Self { version: version.to_owned(), port, pid, dir, watchdog };
+        let options: Vec<&str> = features.iter().flat_map(|feature| ["--feature", feature]).collect();
+        let node = Node { version, port, controller, dir: dir.path(), heap: None };
+        let process = Process::first(&node, &options, &properties)?;
+        let kafka = Self { version: version.to_owned(), port, process, dir };
         kafka.wait_until_ready()?;
         Ok(kafka)
     }
@@ -102,7 +102,7 @@ impl RealKafka {
     /// Its process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.process.pid()
     }
 
     /// What it has logged: warnings and errors only.
@@ -119,27 +119,23 @@ impl RealKafka {
         command
     }
 
-    /// An open port does not mean an answering broker.
     fn wait_until_ready(&self) -> io::Result<()> {
-        let deadline = Instant::now() + READY_WITHIN;
-        loop {
-            match api_versions(self.address()) {
-                Ok(answer) if answer.error_code.is_ok() => return Ok(()),
-                result if Instant::now() > deadline => {
-                    let code = result.map(|answer: ApiVersionsResponse| answer.error_code);
-                    return Err(io::Error::other(format!("no ApiVersions: {code:?}\n{}", self.log())));
-                }
-                _ => std::thread::sleep(Duration::from_millis(100)),
-            }
-        }
+        wait_until_ready(self.address(), READY_WITHIN).map_err(|e| io::Error::other(format!("{e}\n{}", self.log())))
     }
 }
 
-impl Drop for RealKafka {
-    fn drop(&mut self) {
-        // Its data goes away with it, so there is nothing that a gentle end would save.
-        drop(self.watchdog.stdin.take());
-        self.watchdog.wait().ok();
+/// An open port does not mean an answering broker.
+pub(crate) fn wait_until_ready(address: SocketAddr, within: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + within;
+    loop {
+        match api_versions(address) {
+            Ok(answer) if answer.error_code.is_ok() => return Ok(()),
+            result if Instant::now() > deadline => {
+                let code = result.map(|answer: ApiVersionsResponse| answer.error_code);
+                return Err(io::Error::other(format!("no ApiVersions from {address}: {code:?}")));
+            }
+            _ => std::thread::sleep(Duration::from_millis(100)),
+        }
     }
 }
 
@@ -171,47 +167,16 @@ pub fn api_versions(address: SocketAddr) -> io::Result<ApiVersionsResponse> {
     decoded.map(|(_, response)| response).map_err(io::Error::other)
 }
 
-fn kafka_up(
-    version: &str,
-    port: u16,
-    controller: u16,
-    dir: &Path,
-    features: &[&str],
-    properties: &[String],
-) -> io::Result<u32> {
-    // The broker inherits the script's error output, so a pipe would stay open as long as the broker lives.
-    let errors = dir.join("kafka-up.err");
-    let output = Command::new("bash")
-        .arg(java::crate_dir().join("kafka/kafka-up"))
-        .args([version, &port.to_string()])
-        .arg(dir)
-        .args(features.iter().flat_map(|feature| ["--feature", feature]))
-        .args(properties)
-        .env("KAFKA_CONTROLLER_PORT", controller.to_string())
-        .stdin(Stdio::null())
-        .stderr(File::create(&errors)?)
-        .output()?;
-    let printed = String::from_utf8_lossy(&output.stdout);
-    match printed.trim().parse() {
-        Ok(pid) if output.status.success() => Ok(pid),
-        _ => Err(io::Error::other(std::fs::read_to_string(errors)?)),
+/// All at a time, so that they differ.
+pub(crate) fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
+    let mut ports = [0; N];
+    let mut listeners = Vec::new();
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        *port = listener.local_addr()?.port();
+        listeners.push(listener);
     }
-}
-
-fn watch(pid: u32) -> io::Result<Child> {
-    let script = format!("cat > /dev/null; kill -9 {pid}; while kill -0 {pid} 2> /dev/null; do sleep 0.05; done");
-    let mut command = Command::new("bash");
-    command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // In a group of its own it outlives a Ctrl-C in the terminal, to do its work afterwards.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn()
-}
-
-fn two_free_ports() -> io::Result<(u16, u16)> {
-    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let second = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok((first.local_addr()?.port(), second.local_addr()?.port()))
+    Ok(ports)
 }
 
 /// The folder with a release's jars (broker, clients and tools), fetched once.

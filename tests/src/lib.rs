@@ -1,7 +1,12 @@
-//! Helpers of the end-to-end tests: Java programs, real Kafka brokers, raw connections, a proxy, byte vectors, rules.
+//! Helpers of the end-to-end tests: Java programs, real Kafka brokers and clusters, raw connections, a proxy, byte
+//! vectors, rules.
 
+pub mod cluster_run;
+pub mod dice;
 pub mod java;
 pub mod kafka;
+pub mod kafka_cluster;
+mod kafka_process;
 pub mod proxy;
 pub mod raw;
 pub mod requirements;

@@ -4,7 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use kafka_protocol::messages::{RequestHeader, ResponseHeader};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
 use kafka_share_messages::frame::{decode_response, encode_request};
 use kafka_share_messages::{Message, Request};
 use kafka_share_wire::Str;
@@ -49,6 +51,35 @@ impl Raw {
         self.call(request, <R as Message>::MAX_VERSION)
     }
 
+    /// As [`Raw::call`], with a message of the kafka-protocol crate, for what this workspace does not speak. Only
+    /// versions with tagged fields.
+    ///
+    /// # Errors
+    /// As [`Raw::call`].
+    pub fn call_peer<R: kafka_protocol::protocol::Request>(
+        &mut self,
+        request: &R,
+        version: i16,
+    ) -> io::Result<R::Response> {
+        self.correlation += 1;
+        let header = RequestHeader::default()
+            .with_request_api_key(R::KEY)
+            .with_request_api_version(version)
+            .with_correlation_id(self.correlation)
+            .with_client_id(Some(StrBytes::from_static_str("kafka-share-tests")));
+        let mut frame = BytesMut::from(&[0; 4][..]);
+        header.encode(&mut frame, R::header_version(version)).map_err(io::Error::other)?;
+        request.encode(&mut frame, version).map_err(io::Error::other)?;
+        let size = u32::try_from(frame.len() - 4).map_err(io::Error::other)?;
+        frame[..4].copy_from_slice(&size.to_be_bytes());
+        self.socket.write_all(&frame)?;
+        let mut body = self.frame()?;
+        let header =
+            ResponseHeader::decode(&mut body, R::Response::header_version(version)).map_err(io::Error::other)?;
+        self.expect(header.correlation_id)?;
+        R::Response::decode(&mut body, version).map_err(io::Error::other)
+    }
+
     /// Sends a request.
     ///
     /// # Errors
@@ -64,6 +95,13 @@ impl Raw {
     /// # Errors
     /// A connection that breaks, and bytes that are not a valid answer.
     pub fn receive<R: Request>(&mut self, version: i16) -> io::Result<R::Response> {
+        let body = self.frame()?;
+        let (correlation, response) = decode_response::<R>(body, version).map_err(io::Error::other)?;
+        self.expect(correlation)?;
+        Ok(response)
+    }
+
+    fn frame(&mut self) -> io::Result<Bytes> {
         let mut size = [0; 4];
         self.socket.read_exact(&mut size)?;
         let size = u32::from_be_bytes(size);
@@ -72,10 +110,13 @@ impl Raw {
         }
         let mut body = vec![0; size as usize];
         self.socket.read_exact(&mut body)?;
-        let (correlation, response) = decode_response::<R>(Bytes::from(body), version).map_err(io::Error::other)?;
+        Ok(Bytes::from(body))
+    }
+
+    fn expect(&self, correlation: i32) -> io::Result<()> {
         if correlation != self.correlation {
             return Err(io::Error::other(format!("answer {correlation} to request {}", self.correlation)));
         }
-        Ok(response)
+        Ok(())
     }
 }

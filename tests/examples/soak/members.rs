@@ -1,9 +1,9 @@
 //! The members: each lives for some seconds, acknowledges in its own way, and ends well or badly.
 
 use super::book::Book;
-use super::trouble::Dice;
 use super::{GROUP, TOPIC};
 use kafka_share::{AckOutcome, AckType, AcknowledgementMode, KafkaShareConsumer, Outcome};
+use kafka_share_tests::dice::Dice;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
