@@ -52,8 +52,10 @@ impl AckTable {
     /// # Errors
     /// Records that are not held, or that were acknowledged before. A renewal that is on its way already is no error.
     pub fn extend(&mut self, handle: RecordHandle, now: Instant) -> Result<(), AckError> {
-        if self.slot(handle.slot).is_some_and(|s| s.stale) {
-            return Err(AckError::LockLost);
+        match self.slot(handle.slot) {
+            None => return Err(self.gone(handle.slot)),
+            Some(slot) if slot.stale => return Err(AckError::LockLost),
+            Some(_) => {}
         }
         let slot = self.slot_mut(handle.slot).ok_or(AckError::NotHeld)?;
         match slot.states.get(handle.index as usize).map(|s| (phase(*s), super::slot::renews(type_of(*s)))) {
@@ -150,6 +152,7 @@ pub(super) fn settle_renewed(
         // The session was lost meanwhile, and the lock with it; or it ended while the broker refused another.
         let lost = slot.stale || (slot.base_expired && !slot.renewed.contains_key(&index));
         slot.states[index as usize] = if lost { LOST } else { HELD };
+        slot.lost |= u64::from(lost);
         slot.open -= u32::from(lost);
         if asked {
             push_outcome(slot, offset, outcome, outcomes);

@@ -97,6 +97,8 @@ pub(super) struct Slot {
     pub(super) stale: bool,
     /// Records are still in the buffer or in the application's hands.
     pub(super) referenced: bool,
+    /// Whether something was given up in this use of the slot (bit 0) and in the ones before it.
+    pub(super) lost: u64,
 }
 
 impl Slot {
@@ -171,6 +173,7 @@ impl Slot {
                 let index = range.start as usize + (offset - range.first) as usize;
                 if phase(self.states[index]) == HELD {
                     self.states[index] = LOST;
+                    self.lost |= 1;
                     self.open -= 1;
                 }
             }
@@ -204,6 +207,7 @@ impl Slot {
                 self.open -= 1;
                 if state & TYPE == EXTEND {
                     self.states[index] = LOST;
+                    self.lost |= 1;
                     continue;
                 }
                 self.states[index] = DONE | (state & TYPE);

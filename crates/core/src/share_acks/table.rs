@@ -95,11 +95,12 @@ impl AckTable {
             extend: None,
             stale: false,
             referenced: true,
+            lost: 0,
         };
         let at = match self.free.pop() {
             Some(index) => {
-                let generation = self.slots[index as usize].generation;
-                self.slots[index as usize] = Slot { generation, ..slot };
+                let Slot { generation, lost, .. } = self.slots[index as usize];
+                self.slots[index as usize] = Slot { generation, lost, ..slot };
                 SlotRef { index, generation }
             }
             None => {
@@ -139,6 +140,13 @@ impl AckTable {
         self.slots.get_mut(at.index as usize).filter(|s| s.generation == at.generation)
     }
 
+    /// Why the slot of a handle is not there any more. The uses of a slot before its last 63 are forgotten.
+    pub(super) fn gone(&self, at: SlotRef) -> AckError {
+        let slot = self.slots.get(at.index as usize);
+        let lost = slot.and_then(|s| s.lost.checked_shr(s.generation.wrapping_sub(at.generation)));
+        if lost.is_some_and(|lost| lost & 1 == 1) { AckError::LockLost } else { AckError::NotHeld }
+    }
+
     /// Acknowledges one delivered record.
     ///
     /// RENEW may be said again and again, and replaced by another type; the other types are final once said.
@@ -146,6 +154,9 @@ impl AckTable {
     /// # Errors
     /// See [`AckError`]; the state is unchanged then.
     pub fn acknowledge(&mut self, handle: RecordHandle, ack: AckType, now: Instant) -> Result<(), AckError> {
+        if self.slot(handle.slot).is_none() {
+            return Err(self.gone(handle.slot));
+        }
         let slot = self.slot_mut(handle.slot).ok_or(AckError::NotHeld)?;
         if slot.stale {
             return Err(AckError::LockLost);
@@ -466,8 +477,8 @@ impl AckTable {
             return;
         }
         let tp = slot.tp;
-        // A handle that outlives its slot sees another generation and is told that its lock is lost; to say
-        // "acknowledged before" instead, the slot of an application that still holds records is kept.
+        // A handle that outlives its slot sees another generation; to tell "acknowledged before" of each of its records,
+        // the slot of an application that still holds records is kept.
         if slot.referenced && !slot.stale {
             return;
         }
@@ -485,6 +496,7 @@ impl AckTable {
         slot.stale = true;
         // From here on every handle and reference to this use of the slot is void.
         slot.generation = slot.generation.wrapping_add(1);
+        slot.lost <<= 1;
         self.free.push(at.index);
     }
 

@@ -109,6 +109,43 @@ fn a_lost_session_ends_each_acknowledgement_once() {
 }
 
 #[test]
+fn a_lost_lock_is_told_after_its_slot_is_used_again() {
+    let late = Instant::now() + std::time::Duration::from_secs(60);
+    type Lose = fn(&mut AckTable, Instant);
+    let ways: [(&str, Lose, AckError); 4] = [
+        ("the session", |table, _| table.lose(NODE, None), AckError::LockLost),
+        ("its time", |table, late| table.expire(late), AckError::LockLost),
+        ("to a later delivery", |table, _| _ = open(table, &[(0, 9)]), AckError::LockLost),
+        ("not at all", |table, _| assert_eq!(ack_all(table, 0), 10), AckError::NotHeld),
+    ];
+    for (way, lose, told) in ways {
+        let mut table = AckTable::new();
+        let at = open(&mut table, &[(0, 9)]);
+        let handle = table.find(tp(), 3).unwrap();
+        // Nothing of it is in the buffer, as all was handed out.
+        table.unreference(at);
+        lose(&mut table, late);
+        for round in 1..40 {
+            let again = table.acknowledge(handle, AckType::Accept, Instant::now());
+            assert_eq!(again, Err(told), "lost: {way}, uses of the slot since: {round}");
+            assert_eq!(table.extend(handle, Instant::now()), Err(told), "lost: {way}");
+            let next = open(&mut table, &[(round * 10, round * 10 + 9)]);
+            assert_eq!(ack_all(&mut table, round * 10), 10);
+            table.unreference(next);
+        }
+    }
+}
+
+/// Accepts ten offsets and has the broker take them.
+fn ack_all(table: &mut AckTable, first: i64) -> usize {
+    let acked = (first..first + 10).filter(|offset| ack(table, *offset, AckType::Accept).is_ok()).count();
+    for taken in table.take(NODE, true) {
+        table.finish(&taken, Outcome::Acknowledged, None);
+    }
+    acked
+}
+
+#[test]
 fn staged_acknowledgements_leave_the_ordinary_path() {
     let mut table = AckTable::new();
     open(&mut table, &[(0, 3)]);
