@@ -1,6 +1,7 @@
 //! Helpers of the end-to-end tests: Java programs, real Kafka brokers and clusters, raw connections, a proxy, byte
 //! vectors, rules.
 
+pub mod acls;
 pub mod cluster_run;
 pub mod dice;
 pub mod java;

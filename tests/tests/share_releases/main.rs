@@ -6,8 +6,10 @@ mod delivery;
 mod lab;
 mod locks;
 mod members;
+mod rights;
 
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
+use kafka_share_tests::acls::AUTHORIZER;
 use kafka_share_tests::kafka::RealKafka;
 use lab::{Lab, Release};
 use std::sync::Arc;
@@ -78,12 +80,17 @@ async fn embedded() -> EmbeddedBroker {
 }
 
 fn on_real(test: &str, version: &str, release: Release) {
-    let Some(kafka) = RealKafka::start(test, version) else { return };
+    let Some(kafka) = RealKafka::start_with(test, version, AUTHORIZER) else { return };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let lab = Lab::new(&kafka.bootstrap(), release).await;
-        all(Arc::new(lab)).await;
+        let lab = Arc::new(Lab::new(&kafka.bootstrap(), release).await);
+        let broker = kafka.address();
+        tokio::join!(
+            all(Arc::clone(&lab)),
+            rights::withdrawn_rights_on_the_group(&lab, broker),
+            rights::withdrawn_rights_on_the_topic(&lab, broker),
+        );
     });
 }
 

@@ -73,7 +73,9 @@ pub(crate) async fn two_members_share_partitions_without_overlap(lab: &Lab) {
 pub(crate) async fn a_topic_that_comes_later_is_found(lab: &Lab) {
     let mut place = lab.place(1).await;
     place.topic.push_str("-later");
-    let consumer = lab.member(&place, IMPLICIT);
+    // Or the broker creates it as soon as it is asked for.
+    let builder = lab.builder(&place).acknowledgement_mode(IMPLICIT).allow_auto_create_topics(false);
+    let consumer = lab.subscribed(&place, builder);
     joined(&consumer).await;
     lab.admin.create_topic(NewTopic::new(&place.topic, 1)).await.unwrap();
     lab.produce(&place, 0..1).await;

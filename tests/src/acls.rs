@@ -1,0 +1,77 @@
+//! Rights on a real broker, taken away from everybody and given back. The broker needs an authoriser ([`AUTHORIZER`]).
+
+use std::io;
+use std::net::SocketAddr;
+
+use kafka_protocol::messages::create_acls_request::AclCreation;
+use kafka_protocol::messages::delete_acls_request::DeleteAclsFilter;
+use kafka_protocol::messages::{CreateAclsRequest, DeleteAclsRequest};
+use kafka_protocol::protocol::StrBytes;
+use kafka_share_messages::ErrorCode;
+
+use crate::raw::Raw;
+
+/// Server properties under which all may do what no entry forbids.
+pub const AUTHORIZER: &[&str] = &[
+    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found=true",
+];
+
+// Codes of `AclOperation`, `PatternType` and `AclPermissionType`.
+const READ: i8 = 3;
+const LITERAL: i8 = 3;
+const DENY: i8 = 2;
+const EVERYBODY: &str = "User:*";
+const ANYWHERE: &str = "*";
+
+/// What a right is on, with its code of `ResourceType`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i8)]
+pub enum Resource {
+    /// A topic.
+    Topic = 2,
+    /// A group.
+    Group = 3,
+}
+
+/// Forbids everybody to read it.
+///
+/// # Errors
+/// A broker that cannot be reached, or refuses.
+pub fn deny_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+    let creation = AclCreation::default()
+        .with_resource_type(resource as i8)
+        .with_resource_name(StrBytes::from_string(name.to_owned()))
+        .with_resource_pattern_type(LITERAL)
+        .with_principal(StrBytes::from_static_str(EVERYBODY))
+        .with_host(StrBytes::from_static_str(ANYWHERE))
+        .with_operation(READ)
+        .with_permission_type(DENY);
+    let answer = Raw::connect(broker)?.call_peer(&CreateAclsRequest::default().with_creations(vec![creation]), 3)?;
+    let codes: Vec<i16> = answer.results.iter().map(|r| r.error_code).collect();
+    if codes == [0] { Ok(()) } else { Err(io::Error::other(format!("the entry is refused: {codes:?}"))) }
+}
+
+/// Takes the entry of [`deny_read`] back.
+///
+/// # Errors
+/// As [`deny_read`], and where there is no such entry.
+pub fn allow_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+    let filter = DeleteAclsFilter::default()
+        .with_resource_type_filter(resource as i8)
+        .with_resource_name_filter(Some(StrBytes::from_string(name.to_owned())))
+        .with_pattern_type_filter(LITERAL)
+        .with_principal_filter(Some(StrBytes::from_static_str(EVERYBODY)))
+        .with_host_filter(Some(StrBytes::from_static_str(ANYWHERE)))
+        .with_operation(READ)
+        .with_permission_type(DENY);
+    let answer = Raw::connect(broker)?.call_peer(&DeleteAclsRequest::default().with_filters(vec![filter]), 3)?;
+    match answer.filter_results.first() {
+        Some(result) if result.error_code == 0 && result.matching_acls.len() == 1 => Ok(()),
+        Some(result) => {
+            let (code, found) = (ErrorCode(result.error_code), result.matching_acls.len());
+            Err(io::Error::other(format!("{found} entries found: {code}")))
+        }
+        None => Err(io::Error::other("no answer about the entry")),
+    }
+}

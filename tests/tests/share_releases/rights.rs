@@ -1,0 +1,86 @@
+//! Rights that are withdrawn from a member and given back, on real brokers with an authoriser.
+
+use crate::lab::{EXPLICIT, LONG, Lab, Place, SHORT, numbers, receive};
+use kafka_share::{AckType, ErrorCode, ErrorKind, KafkaShareConsumer, Outcome};
+use kafka_share_tests::acls::{self, Resource};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Within which a member that polls hears of it: far less than a heartbeat is away.
+const TOLD_WITHIN: Duration = Duration::from_secs(4);
+
+pub(crate) async fn withdrawn_rights_on_the_group(lab: &Lab, broker: SocketAddr) {
+    let place = lab.place(1).await;
+    withdrawn(lab, broker, &place, Resource::Group, &place.group, ErrorCode::GROUP_AUTHORIZATION_FAILED).await;
+}
+
+pub(crate) async fn withdrawn_rights_on_the_topic(lab: &Lab, broker: SocketAddr) {
+    let place = lab.place(1).await;
+    withdrawn(lab, broker, &place, Resource::Topic, &place.topic, ErrorCode::TOPIC_AUTHORIZATION_FAILED).await;
+}
+
+async fn withdrawn(lab: &Lab, broker: SocketAddr, place: &Place, resource: Resource, name: &str, code: ErrorCode) {
+    lab.produce(place, 0..10).await;
+    let consumer = lab.member(place, EXPLICIT);
+    let held = receive(&consumer, 10).await;
+    for record in held.iter().flatten().take(5) {
+        consumer.acknowledge(&record).unwrap();
+    }
+    consumer.commit_sync(LONG).await.unwrap();
+    assert_eq!(consumer.poll_outcomes().len(), 1, "the first five were taken");
+
+    acls::deny_read(broker, resource, name).unwrap();
+    let started = Instant::now();
+    refused(&consumer, code, started + TOLD_WITHIN).await;
+    // What it still has in hand: nobody says that it was taken.
+    let mut given = 0;
+    for record in held.iter().flatten().skip(5) {
+        match consumer.acknowledge_with(&record, AckType::Accept) {
+            Ok(()) => given += 1,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Fenced, "{error}"),
+        }
+    }
+    consumer.commit_sync(LONG).await.unwrap();
+    let outcomes = consumer.poll_outcomes();
+    assert_eq!(outcomes.iter().map(|o| o.last_offset - o.first_offset + 1).sum::<i64>(), given);
+    assert!(outcomes.iter().all(|o| o.outcome != Outcome::Acknowledged), "{outcomes:?}");
+    // It goes on saying so, without asking in a loop.
+    let (mut told, watched) = (0, Instant::now() + Duration::from_secs(5));
+    while Instant::now() < watched {
+        match consumer.poll(SHORT).await {
+            Ok(records) => assert!(records.is_empty()),
+            Err(error) => told += usize::from(is(&error, code)),
+        }
+    }
+    assert!((1..=25).contains(&told), "{told} errors in five seconds");
+
+    acls::allow_read(broker, resource, name).unwrap();
+    lab.produce(place, 10..20).await;
+    let mut came = Vec::new();
+    let until = Instant::now() + LONG;
+    while came.len() < 15 {
+        assert!(Instant::now() < until, "{came:?}");
+        match consumer.poll(SHORT).await {
+            Ok(records) => came.extend(numbers(&[records])),
+            // From before it was given back.
+            Err(error) => assert!(is(&error, code), "{error}"),
+        }
+    }
+    let expected: Vec<u32> = (5..20).collect();
+    came.sort_unstable();
+    assert_eq!(came.iter().map(|(number, _)| *number).collect::<Vec<_>>(), expected, "five come again, ten are new");
+    consumer.close(LONG).await.unwrap();
+}
+
+async fn refused(consumer: &KafkaShareConsumer, code: ErrorCode, until: Instant) {
+    loop {
+        match consumer.poll(SHORT).await {
+            Ok(records) => assert!(records.is_empty() && Instant::now() < until, "polls stay empty"),
+            Err(error) => return assert!(is(&error, code), "{error}"),
+        }
+    }
+}
+
+fn is(error: &kafka_share::Error, code: ErrorCode) -> bool {
+    error.kind() == ErrorKind::Authorization && error.code() == Some(code)
+}
