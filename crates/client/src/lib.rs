@@ -71,9 +71,9 @@ pub use kafka_share_messages::ErrorCode;
 pub use kafka_share_wire::records::Header;
 pub use kafka_share_wire::{Str, Uuid};
 pub use producer::{
-    Compression, Delivery, PreparedTransaction, Producer, ProducerBuilder, ProducerRecord, RecordMetadata,
-    TransactionSession, TransactionalProducer, TransactionalProducerBuilder, TransactionalShareAcknowledger,
-    transactional_acknowledgements_offered,
+    CheckpointCoordinator, CheckpointState, Compression, Delivery, PreparedTransaction, Producer, ProducerBuilder,
+    ProducerRecord, RecordMetadata, TransactionSession, TransactionalProducer, TransactionalProducerBuilder,
+    TransactionalShareAcknowledger, transactional_acknowledgements_offered,
 };
 pub use reader::{PartitionReader, ReadBatch, ReadRecord};
 

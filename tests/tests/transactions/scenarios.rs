@@ -1,5 +1,6 @@
 //! What must hold on every cluster.
 
+pub(crate) use super::checkpoints::checkpoints_commit_what_came_before_them_and_no_more;
 pub(crate) use super::java::java_reads_what_we_commit;
 pub(crate) use super::sessions::{
     a_prepared_transaction_is_ended_by_another_process,

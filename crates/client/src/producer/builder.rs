@@ -277,6 +277,12 @@ impl TransactionalProducerBuilder {
         self
     }
 
+    /// The same settings under another transactional id.
+    pub(super) fn under(mut self, transactional_id: String) -> Self {
+        self.settings.transactional_id = Some(transactional_id);
+        self
+    }
+
     pub(super) fn transactional_id(&self) -> Option<&str> {
         self.settings.transactional_id.as_deref()
     }

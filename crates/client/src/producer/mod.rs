@@ -2,6 +2,7 @@
 
 mod ack_backend;
 mod builder;
+mod checkpoints;
 mod delivery;
 mod record;
 mod sender;
@@ -12,8 +13,9 @@ mod transactional;
 
 pub use ack_backend::transactional_acknowledgements_offered;
 pub use builder::{Compression, ProducerBuilder, TransactionalProducerBuilder};
+pub use checkpoints::{CheckpointCoordinator, Recovered};
 pub use delivery::Delivery;
-pub use kafka_share_core::transaction::{DamagedTransaction, PreparedTransaction, ProducerIdentity};
+pub use kafka_share_core::transaction::{CheckpointState, DamagedTransaction, PreparedTransaction, ProducerIdentity};
 pub use record::{Payload, ProducerRecord, RecordMetadata};
 pub use session::TransactionSession;
 pub use share_acknowledger::TransactionalShareAcknowledger;

@@ -4,10 +4,12 @@
 //! The caller sends the requests that the machine makes, again for as long as the answer's [`Verdict`] is `Retry` and
 //! its own deadline has not passed; then it tells so with [`Transaction::handle_end_given_up`].
 
+mod checkpoints;
 mod ending;
 mod errors;
 mod prepared;
 
+pub use checkpoints::{CheckpointError, CheckpointState, Checkpoints, MAX_POOL};
 pub use errors::{TxnError, TxnErrorKind, Verdict};
 pub use prepared::{DamagedTransaction, PreparedTransaction};
 

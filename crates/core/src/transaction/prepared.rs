@@ -33,7 +33,7 @@ pub struct PreparedTransaction {
 /// A text that is no prepared transaction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a prepared transaction: {0}")]
-pub struct DamagedTransaction(&'static str);
+pub struct DamagedTransaction(pub(super) &'static str);
 
 impl fmt::Display for PreparedTransaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
