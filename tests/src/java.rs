@@ -42,7 +42,7 @@ impl JavaProject {
     pub fn command_with(&self, libraries: &Path, main_class: &str) -> Command {
         let separator = if cfg!(windows) { ";" } else { ":" };
         let classes = self.dir.join("target/classes");
-        let mut command = Command::new("java");
+        let mut command = program();
         command.arg("-cp").arg(format!("{}{separator}{}", classes.display(), libraries.join("*").display()));
         command.arg(main_class);
         command
@@ -55,6 +55,14 @@ impl JavaProject {
     pub fn run<A: AsRef<OsStr>>(&self, main_class: &str, args: impl IntoIterator<Item = A>) {
         succeed(self.command(main_class).args(args));
     }
+}
+
+/// The Java virtual machine, set up for short programs: most of their time goes into its start.
+#[must_use]
+pub fn program() -> Command {
+    let mut command = Command::new("java");
+    command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]);
+    command
 }
 
 /// Runs a command to its end and returns what it printed.

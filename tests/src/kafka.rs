@@ -114,7 +114,7 @@ impl RealKafka {
     /// A command that runs one of the release's own tools, such as `org.apache.kafka.tools.TopicCommand`.
     #[must_use]
     pub fn tool(&self, main_class: &str) -> Command {
-        let mut command = Command::new("java");
+        let mut command = java::program();
         command.arg("-cp").arg(jars(&self.version).expect("a started release has its jars").join("*")).arg(main_class);
         command
     }

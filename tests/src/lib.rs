@@ -8,6 +8,7 @@ pub mod java;
 pub mod kafka;
 pub mod kafka_cluster;
 mod kafka_process;
+pub mod memory;
 pub mod proxy;
 pub mod raw;
 pub mod requirements;

@@ -25,10 +25,7 @@ pub(crate) struct Samples(Vec<u64>);
 
 impl Samples {
     pub(crate) fn take(&mut self) {
-        // Linux: pages of 4 KiB.
-        let statm = std::fs::read_to_string("/proc/self/statm").ok();
-        let pages = statm.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-        self.0.extend(pages.map(|pages| pages * 4096));
+        self.0.extend(kafka_share_tests::memory::resident());
     }
 
     /// Whether the last quarter lies no higher than the second, give or take what an allocator keeps.
