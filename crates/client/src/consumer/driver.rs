@@ -46,12 +46,16 @@ pub(super) async fn run(shared: Arc<Shared>) {
         tasks: JoinSet::new(),
         connections: HashMap::new(),
         heartbeat: None,
+        answered: false,
         awaited: HashSet::new(),
     };
     let mut goodbye = None;
     loop {
         let deadline = driver.carry_actions();
-        shared.wake_app();
+        // Not at every turn: an application that waits for a fetch need not hear that it was sent.
+        if std::mem::take(&mut driver.answered) {
+            shared.wake_app();
+        }
         if shared.with(|m, _| m.is_closed()) {
             return;
         }
@@ -89,6 +93,8 @@ struct Driver {
     connections: HashMap<i32, Connection>,
     /// The last heartbeat's task.
     heartbeat: Option<AbortHandle>,
+    /// An answer has come that the application may wait for.
+    answered: bool,
     /// Topics that do not exist, and are waited for.
     awaited: HashSet<Str>,
 }
@@ -99,7 +105,9 @@ impl Driver {
         let (actions, deadline) = self.shared.with(|m, now| {
             m.handle_timeout(now);
             let actions: Vec<Action> = std::iter::from_fn(|| m.poll_action(now)).collect();
-            (actions, m.next_deadline())
+            let deadline = m.next_deadline();
+            m.sleeps_until(deadline);
+            (actions, deadline)
         });
         for action in actions {
             self.start(action);
@@ -195,6 +203,7 @@ impl Driver {
     }
 
     fn handle(&mut self, done: Done) {
+        self.answered = true;
         match done {
             Done::Heartbeat(token, answer) => {
                 if let Err(error) = &answer

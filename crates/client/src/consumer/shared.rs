@@ -103,8 +103,12 @@ impl Shared {
 
     /// Runs `f` on the machine, for a moment.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut ShareConsumer, Instant) -> T) -> T {
+        self.with_machine(|m| f(m, Instant::now()))
+    }
+
+    fn with_machine<T>(&self, f: impl FnOnce(&mut ShareConsumer) -> T) -> T {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = f(&mut machine, Instant::now());
+        let result = f(&mut machine);
         let told = self.collect(&mut machine);
         let news = machine.take_ack_news();
         drop(machine);
@@ -145,9 +149,10 @@ impl Shared {
     }
 
     /// Moves what the machine has to say to where the application finds it.
-    /// Answers whether there were outcomes.
+    /// Answers whether there was anything for the application to hear.
     fn collect(&self, machine: &mut ShareConsumer) -> bool {
         let mut inbox = None;
+        let mut any = false;
         while let Some(event) = machine.poll_event() {
             let error = match event {
                 ConsumerEvent::Error(code, text) => Error::broker(code, text, None),
@@ -169,11 +174,11 @@ impl Shared {
                 }
             };
             let inbox: &mut MutexGuard<'_, Inbox> = inbox.get_or_insert_with(|| self.inbox());
+            any = true;
             if inbox.errors.len() < MAX_ERRORS {
                 inbox.errors.push_back(error);
             }
         }
-        let mut any = false;
         while let Some(outcome) = machine.poll_outcome() {
             any = true;
             self.metrics.acknowledged(&outcome);
@@ -334,7 +339,7 @@ impl Shared {
     pub(super) fn acknowledge(&self, id: RecordId, ack: AckType) -> Result<()> {
         self.check_explicit()?;
         self.check_renew(ack)?;
-        self.with(|m, now| m.acknowledge(now, id.0, ack)).map_err(ack_error)
+        self.with_machine(|m| m.acknowledge_by(id.0, ack, Instant::now)).map_err(ack_error)
     }
 
     pub(super) fn extend_lock(&self, id: RecordId) -> Result<()> {

@@ -154,6 +154,20 @@ impl AckTable {
     /// # Errors
     /// See [`AckError`]; the state is unchanged then.
     pub fn acknowledge(&mut self, handle: RecordHandle, ack: AckType, now: Instant) -> Result<(), AckError> {
+        self.acknowledge_by(handle, ack, || now)
+    }
+
+    /// As [`AckTable::acknowledge`], asking for the time only where it matters: it does for few, and reading a clock
+    /// costs about as much as all else here.
+    ///
+    /// # Errors
+    /// See [`AckError`].
+    pub fn acknowledge_by(
+        &mut self,
+        handle: RecordHandle,
+        ack: AckType,
+        now: impl FnOnce() -> Instant,
+    ) -> Result<(), AckError> {
         if self.slot(handle.slot).is_none() {
             return Err(self.gone(handle.slot));
         }
@@ -167,7 +181,7 @@ impl AckTable {
                 *state = PENDING | ack as u8;
                 slot.pending += 1;
                 let first = slot.pending_since.is_none();
-                slot.pending_since.get_or_insert(now);
+                slot.pending_since.get_or_insert_with(now);
                 self.news |= first;
                 self.pending += 1;
                 Ok(())
@@ -182,7 +196,7 @@ impl AckTable {
                     // The renewal is on its way; the final word follows it.
                     let follows = if type_of(*state) == EXTEND as i8 { FOLLOWS_EXTENSION } else { FOLLOWS };
                     *state = follows | ack as u8;
-                    slot.follows_since.get_or_insert(now);
+                    slot.follows_since.get_or_insert_with(now);
                 }
                 Ok(())
             }
@@ -263,6 +277,12 @@ impl AckTable {
     pub fn pending_since(&self, node: i32) -> Option<Instant> {
         let live = self.slots.iter().filter(|s| s.node == node && !s.stale);
         live.filter_map(|s| s.pending_since).min()
+    }
+
+    /// When the oldest pending acknowledgement for any node was given.
+    #[must_use]
+    pub fn oldest_pending(&self) -> Option<Instant> {
+        self.slots.iter().filter(|s| !s.stale).filter_map(|s| s.pending_since).min()
     }
 
     /// Nodes that have pending acknowledgements, in id order.

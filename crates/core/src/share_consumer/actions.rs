@@ -137,6 +137,11 @@ impl ShareConsumer {
         self.lock_timeout.map_or(self.config.max_ack_age, |lock| self.config.max_ack_age.min(lock / 4))
     }
 
+    /// When the oldest pending acknowledgement goes out by itself.
+    pub(super) fn acks_due(&self) -> Option<Instant> {
+        self.table.oldest_pending().map(|since| since + self.ack_age_limit())
+    }
+
     fn acks_overdue(&self, node: i32, now: Instant) -> bool {
         let Some(since) = self.table.pending_since(node) else { return false };
         self.closing || self.table.pending() >= self.config.max_acks_pending || now >= since + self.ack_age_limit()

@@ -62,6 +62,7 @@ pub struct ShareConsumer {
     /// As many acknowledgements are pending as may be.
     many_acks: bool,
     lock_timeout: Option<Duration>,
+    sleeps_until: Option<Instant>,
     metadata: MetadataState,
     events: VecDeque<ConsumerEvent>,
     /// Why the membership ended for good.
@@ -161,6 +162,7 @@ impl ShareConsumer {
             next_token: 0,
             many_acks: false,
             lock_timeout: None,
+            sleeps_until: None,
             metadata: MetadataState { in_flight: false, due: None, incomplete: 0 },
             events: VecDeque::new(),
             failure: None,
@@ -237,6 +239,19 @@ impl ShareConsumer {
         self.table.acknowledge(handle, ack, now)
     }
 
+    /// As [`ShareConsumer::acknowledge`], asking for the time only where it matters.
+    ///
+    /// # Errors
+    /// See [`AckError`].
+    pub fn acknowledge_by(
+        &mut self,
+        handle: RecordHandle,
+        ack: AckType,
+        now: impl FnOnce() -> Instant,
+    ) -> Result<(), AckError> {
+        self.table.acknowledge_by(handle, ack, now)
+    }
+
     /// Acknowledges a record by share-partition and offset.
     ///
     /// # Errors
@@ -257,13 +272,19 @@ impl ShareConsumer {
         self.table.acknowledge_held(chunk.slot, chunk.indexes(), ack, now)
     }
 
-    /// Whether the acknowledgements given since this was asked last change when the machine has something to do: ask
-    /// [`ShareConsumer::poll_action`] and [`ShareConsumer::next_deadline`] again then.
+    /// The shell asks again at this moment ([`ShareConsumer::next_deadline`]), unless something comes up before.
+    pub fn sleeps_until(&mut self, deadline: Option<Instant>) {
+        self.sleeps_until = deadline;
+    }
+
+    /// Whether the acknowledgements given since this was asked last are due before the shell asks again: ask
+    /// [`ShareConsumer::poll_action`] and [`ShareConsumer::next_deadline`] now then.
     pub fn take_ack_news(&mut self) -> bool {
         let many = self.table.pending() >= self.config.max_acks_pending;
         let crossed = many && !std::mem::replace(&mut self.many_acks, many);
         self.many_acks = many;
-        self.table.take_news() || crossed
+        let first = self.table.take_news();
+        crossed || first && self.sleeps_until.is_none_or(|until| self.acks_due().is_some_and(|due| due < until))
     }
 
     /// Renews the lock of a record without handing it out again; it goes out as pending acknowledgements do.

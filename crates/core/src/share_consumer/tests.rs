@@ -225,6 +225,24 @@ fn one_by_one_acknowledgements_are_one_request() {
 }
 
 #[test]
+fn the_shell_is_woken_for_acknowledgements_only_where_they_are_due_before_it_wakes() {
+    let mut rig = Rig::new(false, &[1]);
+    let chunks = rig.receive(0, 9);
+    rig.machine.take_ack_news();
+    let handle = |at: usize| chunks[0].handle(&chunks[0].entries()[at]);
+    // A heartbeat, say, is due before their age is.
+    rig.machine.sleeps_until(Some(rig.now + Duration::from_millis(100)));
+    rig.machine.acknowledge(rig.now, handle(0), AckType::Accept).unwrap();
+    assert!(!rig.machine.take_ack_news());
+    let due = rig.machine.next_deadline().unwrap();
+    rig.machine.commit(rig.now + LOCK);
+    rig.machine.sleeps_until(Some(due + Duration::from_secs(60)));
+    rig.machine.acknowledge(rig.now, handle(1), AckType::Accept).unwrap();
+    assert!(rig.machine.take_ack_news());
+    assert!(!rig.machine.take_ack_news(), "told once");
+}
+
+#[test]
 fn r002_a_refused_session_ends_its_acknowledgements_and_opens_anew() {
     let mut rig = Rig::new(false, &[1]);
     let chunks = rig.receive(0, 9);
