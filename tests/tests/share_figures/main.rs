@@ -12,6 +12,7 @@ use kafka_share::{ErrorCode, ErrorKind};
 use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
 use kafka_share_messages::ApiKey;
 use kafka_share_tests::kafka::RealKafka;
+use kafka_share_tests::kafka_cluster::RealCluster;
 use kafka_share_tests::proxy::Proxy;
 use lab::{LONG, Lab, receive};
 use std::future::Future;
@@ -80,6 +81,14 @@ async fn embedded_broker_of_three_nodes() {
 }
 
 #[test]
+fn kafka_4_4_0_of_three_nodes() {
+    let Some(kafka) = RealCluster::start("kafka_4_4_0_of_three_nodes", "4.4.0") else { return };
+    runtime().block_on(async {
+        members::record_limit_on_three_brokers(Arc::new(Lab::new("Kafka 4.4.0", &kafka.bootstrap()))).await;
+    });
+}
+
+#[test]
 fn kafka_4_4_0() {
     let proxy = Proxy::start().unwrap();
     let behind = free_port();
@@ -92,11 +101,14 @@ fn kafka_4_4_0() {
     ];
     let Some(kafka) = RealKafka::start_with("kafka_4_4_0", "4.4.0", &properties) else { return };
     proxy.lead_to(behind);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let proxied = Lab::new("Kafka 4.4.0", &proxy.address().to_string());
         all(Lab::new("Kafka 4.4.0", &kafka.bootstrap()), proxied, proxy).await.end();
     });
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
 fn free_port() -> SocketAddr {
