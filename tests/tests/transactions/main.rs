@@ -3,6 +3,7 @@
 
 mod acknowledger;
 mod checkpoints;
+mod crowds;
 mod faults;
 mod java;
 mod scenarios;

@@ -22,6 +22,7 @@ pub(super) struct Settings {
     pub(super) two_phase_commit: bool,
     pub(super) max_block: Duration,
     pub(super) ack_key: i16,
+    pub(super) attempts: u32,
     pub(super) machine: ProducerConfig,
     pub(super) cluster: Option<Arc<Cluster>>,
 }
@@ -36,6 +37,7 @@ impl Settings {
             transaction_timeout: Duration::from_secs(60),
             two_phase_commit: false,
             max_block: Duration::from_secs(60),
+            attempts: 3,
             ack_key: kafka_share_messages::ApiKey::TXN_SHARE_ACKNOWLEDGE.0,
             machine: ProducerConfig {
                 batch_size: 16_384,
@@ -268,6 +270,12 @@ impl TransactionalProducerBuilder {
         self
     }
 
+    /// How often [`transaction`](super::TransactionalProducer::transaction) does its work, at most (default 3).
+    pub fn transaction_attempts(mut self, attempts: u32) -> Self {
+        self.settings.attempts = attempts;
+        self
+    }
+
     /// `transaction.two.phase.commit.enable` (default false): the coordinator keeps a transaction open, however old, until
     /// it is committed or aborted (KIP-939). An abandoned one holds its records and their readers for ever. Needs
     /// InitProducerId version 6, which Kafka 4.4 offers with `unstable.api.versions.enable`, and a broker that has the
@@ -300,8 +308,8 @@ impl TransactionalProducerBuilder {
         if self.settings.transactional_id.is_none() {
             return Err(Error::new(ErrorKind::Config, "transactional.id is missing"));
         }
-        let key = self.settings.ack_key;
+        let (key, attempts) = (self.settings.ack_key, self.settings.attempts.max(1));
         let (shared, stop) = self.settings.start(prepared)?;
-        Ok(super::TransactionalProducer::new(shared, stop, key))
+        Ok(super::TransactionalProducer::new(shared, stop, key, attempts))
     }
 }

@@ -81,7 +81,7 @@ impl TransactionalShareAcknowledger {
         if acks.is_empty() {
             return Ok(());
         }
-        self.producer.transaction(async |txn| txn.send_share_acks_to_transaction(acks, member).await).await
+        self.producer.transaction_once(async |txn| txn.send_share_acks_to_transaction(acks, member).await).await
     }
 
     /// Repeats a commit whose outcome is not known.

@@ -165,14 +165,20 @@ impl Shared {
             let mut outputs = Vec::new();
             while let Some(output) = s.machine.poll_output(Instant::now()) {
                 match output {
-                    Output::Done(batch, result) => settled.extend(s.promises.remove(&batch).map(|p| (p, result))),
+                    Output::Done(batch, result) => {
+                        let severity = s.machine.transaction().map(severity);
+                        settled.extend(s.promises.remove(&batch).map(|p| (p, result, severity)));
+                    }
                     other => outputs.push(other),
                 }
             }
             outputs
         });
-        for (promise, result) in settled {
-            promise.settle(result.map_err(batch_error));
+        for (promise, result, severity) in settled {
+            promise.settle(result.map_err(|error| match severity {
+                Some(severity) => batch_error(error).with_severity(severity),
+                None => batch_error(error),
+            }));
         }
         self.progress.notify_waiters();
         outputs
@@ -206,6 +212,14 @@ fn append_error(topic: &str, error: AppendError) -> Error {
         AppendError::Transaction(error) => transaction_error(error),
         AppendError::Closed => closed(),
         error => Error::new(ErrorKind::InvalidInput, format!("a record for topic {topic:?}: {error}")),
+    }
+}
+
+/// What helps after a record of a transaction has failed: an abort, unless the producer is dead.
+fn severity(transaction: &Transaction) -> Severity {
+    match transaction.check() {
+        Err(error) if matches!(error.kind, TxnErrorKind::Fatal | TxnErrorKind::Fenced) => Severity::Fatal,
+        _ => Severity::Abortable,
     }
 }
 

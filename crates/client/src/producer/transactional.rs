@@ -46,6 +46,8 @@ pub struct TransactionalProducer {
     staged: Staged,
     /// A transaction given to a closure was dropped half-way.
     abandoned: AtomicBool,
+    /// How often `transaction` does its work, at most.
+    attempts: u32,
 }
 
 /// Acknowledgements that wait for the transaction's end.
@@ -90,7 +92,7 @@ impl TransactionalProducer {
         TransactionalProducerBuilder::from_properties(properties)?.build()
     }
 
-    pub(super) fn new(shared: Arc<Shared>, stop: Arc<Stop>, ack_key: i16) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, stop: Arc<Stop>, ack_key: i16, attempts: u32) -> Self {
         let backend = Box::new(NativeBackend::new(Arc::clone(&shared.cluster), ack_key));
         TransactionalProducer {
             shared,
@@ -99,6 +101,7 @@ impl TransactionalProducer {
             turn: Semaphore::new(1),
             staged: Staged::default(),
             abandoned: AtomicBool::new(false),
+            attempts,
         }
     }
 
@@ -401,17 +404,50 @@ impl TransactionalProducer {
         self.shared.with_transaction(|t| t.handle_end(Instant::now(), &response))
     }
 
-    /// Runs `work` in a transaction: commits where it succeeds, aborts where it fails. Before that it aborts a
-    /// transaction that an earlier, dropped call left open.
+    /// Runs `work` in a transaction: commits where it succeeds, aborts where it fails. After an
+    /// [abortable](Error::is_abortable) error, of `work` or of the commit, both are done again in a new transaction, three
+    /// times in all unless [`transaction_attempts`](TransactionalProducerBuilder::transaction_attempts) says otherwise.
+    /// Before that it aborts a transaction that an earlier, dropped call left open.
+    ///
+    /// Work that can be done once only, such as acknowledgements that it moves, goes to
+    /// [`transaction_once`](Self::transaction_once).
     ///
     /// # Cancel safety
     /// Dropping the call never commits, unless the commit was already on its way. The transaction is aborted by the
     /// next call of this method, or by `abort_transaction`.
     ///
     /// # Errors
-    /// That of `work`, or of the commit; the transaction was aborted then, unless the error is
+    /// The last one of `work`, or of the commit; the transaction was aborted then, unless the error is
     /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) or fatal.
-    pub async fn transaction<T>(&self, work: impl AsyncFnOnce(&Self) -> Result<T>) -> Result<T> {
+    // Bounds on `AsyncFnMut` would make a future that cannot be spawned: its `Send` is not general enough for the compiler.
+    pub async fn transaction<'a, T, F, W>(&'a self, mut work: F) -> Result<T>
+    where
+        F: FnMut(&'a Self) -> W,
+        W: Future<Output = Result<T>>,
+    {
+        let mut attempt = 1;
+        loop {
+            let result = self.transaction_once(&mut work).await;
+            let again = result.as_ref().is_err_and(Error::is_abortable) && attempt < self.attempts;
+            if !again || !self.shared.cluster.pause_before_retry(attempt, self.shared.block_deadline()).await {
+                return result;
+            }
+            attempt += 1;
+        }
+    }
+
+    /// As [`transaction`](Self::transaction), without doing it again.
+    ///
+    /// # Cancel safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn transaction_once<'a, T, F, W>(&'a self, work: F) -> Result<T>
+    where
+        F: FnOnce(&'a Self) -> W,
+        W: Future<Output = Result<T>>,
+    {
         if self.check_not_abandoned().is_err() {
             self.abort_transaction().await?;
         }
