@@ -8,6 +8,7 @@ mod faults;
 mod java;
 mod scenarios;
 mod sessions;
+mod staged_reports;
 mod staging;
 
 use kafka_share_broker::EmbeddedBroker;
