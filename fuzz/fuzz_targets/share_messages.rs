@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 use bytes::Bytes;
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::share_consumer::decode_fetch;
-use kafka_share_core::share_fetch;
+use kafka_share_core::share_fetch::{self, DecodeLimits};
 use kafka_share_messages::share_fetch_response::AcquiredRecords;
 use kafka_share_messages::{
     Message, ShareAcknowledgeRequest, ShareAcknowledgeResponse, ShareFetchRequest, ShareFetchResponse,
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         8 => {
             let version = pick::<ShareFetchResponse>(*version);
             if let Ok(response) = ShareFetchResponse::decode_all(bytes.clone(), version) {
-                let answer = decode_fetch(response, LIMIT);
+                let answer = decode_fetch(response, DecodeLimits { batch: LIMIT, answer: 2 * LIMIT });
                 answer.partitions.iter().for_each(|p| check(&p.delivery));
             }
             both_ways::<ShareFetchResponse>(version as u8, bytes);

@@ -6,7 +6,10 @@
 //! closed or an ignored request make it fail.
 
 use crate::CoordinatorKind;
-use kafka_share_messages::{ApiKey, ErrorCode};
+use bytes::Bytes;
+use kafka_share_messages::{ApiKey, ErrorCode, Message};
+use kafka_share_wire::Writer;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What happens to a request that a fault picked.
@@ -29,6 +32,9 @@ pub enum FaultAction {
     Truncate(usize),
     /// The request is served; the answer's correlation id is changed by this much.
     ShiftCorrelationId(i32),
+    /// The request is served; this makes the body of the answer another one. It sees every answer that the fault picks,
+    /// so that a test may also only look at them.
+    Rewrite(Rewrite),
     /// Before the request is served, the partition gets this leader.
     MoveLeader {
         /// The topic's name.
@@ -55,6 +61,63 @@ pub enum FaultAction {
     /// Before the request is served, the node restarts. If it is the node that was asked, the request is lost.
     RestartNode(i32),
 }
+
+/// What [`FaultAction::Rewrite`] does: from the version of the request and the encoded body of its answer (all of the frame
+/// behind the response header) to the body that is sent.
+///
+/// ```
+/// use kafka_share_broker::{FaultAction, Rewrite};
+/// use kafka_share_messages::{ShareAcknowledgeResponse, Message};
+///
+/// let slow = Rewrite::message(|_version, answer: &mut ShareAcknowledgeResponse| answer.throttle_time_ms = 300);
+/// let raw = Rewrite::new(|_version, body| body.into_iter().rev().collect());
+/// # let _ = (FaultAction::Rewrite(slow), FaultAction::Rewrite(raw));
+/// ```
+#[derive(Clone)]
+pub struct Rewrite(Arc<RewriteBody>);
+
+type RewriteBody = dyn Fn(i16, Vec<u8>) -> Vec<u8> + Send + Sync;
+
+impl Rewrite {
+    /// From bytes to bytes.
+    pub fn new(change: impl Fn(i16, Vec<u8>) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Rewrite(Arc::new(change))
+    }
+
+    /// Changes the decoded answer. An answer that is no `M`, or cannot be encoded once changed, is sent as it was.
+    pub fn message<M: Message>(change: impl Fn(i16, &mut M) + Send + Sync + 'static) -> Self {
+        Self::new(move |version, body| {
+            let Ok(mut message) = M::decode_all(Bytes::from(body.clone()), version) else { return body };
+            change(version, &mut message);
+            let mut writer = Writer::new();
+            match message.encode(&mut writer, version) {
+                Ok(()) => writer.into_bytes().to_vec(),
+                Err(error) => {
+                    tracing::error!(%error, "a rewritten answer cannot be encoded");
+                    body
+                }
+            }
+        })
+    }
+
+    pub(crate) fn apply(&self, version: i16, body: Vec<u8>) -> Vec<u8> {
+        (self.0)(version, body)
+    }
+}
+
+impl std::fmt::Debug for Rewrite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rewrite")
+    }
+}
+
+impl PartialEq for Rewrite {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Rewrite {}
 
 /// A fault to inject.
 ///
@@ -116,13 +179,14 @@ impl Fault {
 pub struct FaultId(u64);
 
 /// What is done to the answer of a request that was served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AnswerFault {
     Delay(Duration),
     Lose,
     CutAfter(usize),
     Truncate(usize),
     ShiftCorrelationId(i32),
+    Rewrite(Rewrite),
 }
 
 #[derive(Debug)]

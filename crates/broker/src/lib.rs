@@ -64,7 +64,7 @@ pub use cluster::{CloseReason, Cluster, ConnId, CoordinatorKind, Output};
 pub use config::{BrokerFeatures, ClusterConfig, NodeConfig};
 pub use dump::{ClusterDump, FetchSessionDump, GroupDump, MemberDump, PartitionDump, TransactionDump};
 pub use embedded::{BrokerBuilder, EmbeddedBroker, StartError};
-pub use faults::{Fault, FaultAction, FaultId};
+pub use faults::{Fault, FaultAction, FaultId, Rewrite};
 pub use persistence::DataDirError;
 pub use settings::{GroupBounds, GroupConfig, OffsetReset};
 pub use share::{LockDump, ShareDump, SharePartitionDump, ShareSessionDump};

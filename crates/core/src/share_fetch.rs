@@ -7,6 +7,7 @@ use crate::metadata::TopicIdPartition;
 use crate::share_acks::AcquiredRange;
 use bytes::Bytes;
 use kafka_share_messages::share_fetch_response::AcquiredRecords;
+use kafka_share_wire::compression::{Compression, CompressionError};
 use kafka_share_wire::records::{BatchIter, DecodedBatch, RecordBatch, RecordError};
 
 /// Acquired offsets in one answer, at most; brokers allow 10,000 locks on a partition. What is beyond comes again once
@@ -56,23 +57,56 @@ pub struct Delivery {
     pub missing: Vec<u32>,
     /// Corrupt batches.
     pub corrupt: Vec<CorruptBatch>,
+    /// Acquired offsets that the broker listed more than once.
+    pub repeated: i64,
+    /// Whether batches were left compressed, because the answer as a whole would have expanded to too much. Their offsets
+    /// are among the missing.
+    pub over_limit: bool,
+}
+
+/// What compressed batches may expand to, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecodeLimits {
+    /// One batch. One that expands to more is rejected as corrupt.
+    pub batch: usize,
+    /// All batches of one answer together. Records beyond it are released. Never less than for one batch, so that each
+    /// answer brings something.
+    pub answer: usize,
+}
+
+/// What is left of the limits within an answer.
+pub(crate) struct Room {
+    /// Acquired offsets.
+    pub(crate) offsets: i64,
+    /// Bytes that one batch may expand to.
+    pub(crate) batch: usize,
+    /// Bytes that all further batches may expand to.
+    pub(crate) bytes: usize,
+    /// A batch did not fit: none is expanded any more.
+    pub(crate) full: bool,
+}
+
+impl Room {
+    pub(crate) fn new(limits: DecodeLimits) -> Self {
+        Room { offsets: MAX_ACQUIRED, batch: limits.batch, bytes: limits.answer.max(limits.batch), full: false }
+    }
 }
 
 /// Decodes one partition. `limit` bounds what a compressed batch may expand to, in bytes.
 #[must_use]
 pub fn decode(tp: TopicIdPartition, records: Option<Bytes>, acquired: &[AcquiredRecords], limit: usize) -> Delivery {
-    decode_within(tp, records, acquired, limit, MAX_ACQUIRED)
+    decode_within(tp, records, acquired, &mut Room::new(DecodeLimits { batch: limit, answer: usize::MAX }))
 }
 
-/// As [`decode`], of at most `room` acquired offsets.
+/// As [`decode`], of at most what there is room for in the answer.
 pub(crate) fn decode_within(
     tp: TopicIdPartition,
     records: Option<Bytes>,
     acquired: &[AcquiredRecords],
-    limit: usize,
-    room: i64,
+    room: &mut Room,
 ) -> Delivery {
-    let ranges = sanitize(acquired, room);
+    let (ranges, repeated) = sanitize(acquired, room.offsets);
+    room.offsets -= ranges.iter().map(|r| r.last - r.first + 1).sum::<i64>();
     let count = ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1);
     let mut decoder = Decoder {
         out: Delivery {
@@ -84,28 +118,34 @@ pub(crate) fn decode_within(
             rejected: Vec::new(),
             missing: Vec::new(),
             corrupt: Vec::new(),
+            repeated,
+            over_limit: false,
         },
         seen: vec![false; count],
         read_to: -1,
         disordered: false,
-        limit,
+        room,
     };
     let complete = count == 0 || decoder.batches(records.unwrap_or_default());
     decoder.settle_rest(complete);
     decoder.out
 }
 
-/// Ascending ranges without overlaps; what a broker lists twice counts once.
-fn sanitize(acquired: &[AcquiredRecords], room: i64) -> Vec<AcquiredRange> {
+/// Ascending ranges without overlaps, and how many offsets were listed again: what a broker lists twice counts once.
+fn sanitize(acquired: &[AcquiredRecords], room: i64) -> (Vec<AcquiredRange>, i64) {
     let mut all: Vec<&AcquiredRecords> =
         acquired.iter().filter(|a| 0 <= a.first_offset && a.first_offset <= a.last_offset).collect();
     all.sort_by_key(|a| a.first_offset);
     let mut ranges: Vec<AcquiredRange> = Vec::with_capacity(all.len());
-    let mut count = 0;
+    let (mut count, mut repeated) = (0, 0_i64);
     for a in all {
         // Behind the largest offset there is none.
-        let Some(free) = ranges.last().map_or(Some(0), |r| r.last.checked_add(1)) else { break };
+        let Some(free) = ranges.last().map_or(Some(0), |r| r.last.checked_add(1)) else {
+            repeated = repeated.saturating_add(1);
+            break;
+        };
         let first = a.first_offset.max(free);
+        repeated = repeated.saturating_add(first.min(a.last_offset.saturating_add(1)) - a.first_offset);
         let last = a.last_offset.min(first.saturating_add(room - count - 1));
         if last < first {
             continue;
@@ -113,20 +153,20 @@ fn sanitize(acquired: &[AcquiredRecords], room: i64) -> Vec<AcquiredRange> {
         ranges.push(AcquiredRange { first, last, delivery_count: a.delivery_count, start: count as u32 });
         count += last - first + 1;
     }
-    ranges
+    (ranges, repeated)
 }
 
-struct Decoder {
+struct Decoder<'a> {
     out: Delivery,
     seen: Vec<bool>,
     /// Last offset of the batches read so far.
     read_to: i64,
     /// A batch was passed over, so that an offset without a record may have one.
     disordered: bool,
-    limit: usize,
+    room: &'a mut Room,
 }
 
-impl Decoder {
+impl Decoder<'_> {
     /// Answers whether the framing held to the end, so that an offset without a record is a gap.
     fn batches(&mut self, records: Bytes) -> bool {
         let mut iter = BatchIter::new(records);
@@ -144,7 +184,7 @@ impl Decoder {
                 }
             }
         }
-        iter.truncated().is_none() && !self.disordered
+        iter.truncated().is_none() && !self.disordered && !self.out.over_limit
     }
 
     fn batch(&mut self, batch: &RecordBatch) {
@@ -160,11 +200,37 @@ impl Decoder {
             return;
         }
         self.read_to = last;
-        let decoded = batch.verify_crc().and_then(|()| batch.decode(self.limit));
+        let decoded = match batch.verify_crc().and_then(|()| self.expand(batch)) {
+            Ok(Some(decoded)) => Ok(decoded),
+            Ok(None) => return,
+            Err(error) => Err(error),
+        };
         let result =
             decoded.and_then(|decoded| if decoded.is_control() { Ok(()) } else { self.records(decoded, from) });
         if let Err(error) = result {
             self.reject(first, last, &error);
+        }
+    }
+
+    /// Decompresses a batch; `None` where the answer has no room for it.
+    fn expand(&mut self, batch: &RecordBatch) -> Result<Option<DecodedBatch>, RecordError> {
+        let compressed = batch.compression().is_ok_and(|codec| codec != Compression::None);
+        if !compressed {
+            return batch.decode(self.room.batch).map(Some);
+        }
+        let limit = self.room.batch.min(self.room.bytes);
+        let decoded = if self.room.full { None } else { Some(batch.decode(limit)) };
+        match decoded {
+            Some(Ok(decoded)) => {
+                self.room.bytes -= decoded.payload().len().min(self.room.bytes);
+                Ok(Some(decoded))
+            }
+            Some(Err(error)) if limit == self.room.batch || !is_too_large(&error) => Err(error),
+            _ => {
+                self.room.full = true;
+                self.out.over_limit = true;
+                Ok(None)
+            }
         }
     }
 
@@ -233,6 +299,10 @@ impl Decoder {
             self.out.entries.sort_by_key(|e| e.index);
         }
     }
+}
+
+fn is_too_large(error: &RecordError) -> bool {
+    matches!(error, RecordError::Compression(CompressionError::TooLarge { .. }))
 }
 
 #[cfg(test)]

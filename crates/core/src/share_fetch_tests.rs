@@ -42,14 +42,14 @@ fn r137_only_acquired_offsets_are_delivered() {
     let records = [batch(0, 10), batch(10, 10)].concat();
     let delivery = decode(tp(), Some(records.into()), &acquired(&[(3, 4), (8, 11)]), LIMIT);
     assert_eq!(values(&delivery), ["v3", "v4", "v8", "v9", "v10", "v11"]);
-    assert!(delivery.gaps.is_empty() && delivery.rejected.is_empty());
+    assert!(delivery.gaps.is_empty() && delivery.rejected.is_empty() && delivery.repeated == 0);
 }
 
 #[test]
 fn r031_overlapping_ranges_deliver_once() {
     let delivery = decode(tp(), Some(batch(0, 7).freeze()), &acquired(&[(0, 4), (3, 6)]), LIMIT);
     assert_eq!(values(&delivery), ["v0", "v1", "v2", "v3", "v4", "v5", "v6"]);
-    assert_eq!(delivery.ranges.len(), 2);
+    assert_eq!((delivery.ranges.len(), delivery.repeated), (2, 2));
     assert_eq!(delivery.ranges[1].first, 5);
 }
 
@@ -133,4 +133,51 @@ fn batches_that_do_not_ascend_are_passed_over_and_their_offsets_released() {
     assert_eq!((delivery.rejected.len(), delivery.corrupt.len()), (4, 1));
     assert!(delivery.gaps.is_empty() && delivery.entries.is_empty());
     assert_eq!(delivery.missing, [4, 5]);
+}
+
+/// Batches of `records` records of `size` zeros each, compressed to next to nothing.
+fn bombs(batches: i64, records: i64, size: usize) -> Bytes {
+    let mut all = BytesMut::new();
+    for at in 0..batches {
+        let options = BatchOptions { base_offset: at * records, compression: Compression::Gzip, ..Default::default() };
+        let mut builder = BatchBuilder::new(options);
+        for delta in 0..records {
+            builder.append(delta, None, Some(&vec![0; size]), []).unwrap();
+        }
+        all.extend_from_slice(&builder.finish().unwrap());
+    }
+    all.freeze()
+}
+
+#[test]
+fn r130_many_small_bombs_expand_to_no_more_than_an_answer_may() {
+    // 64 batches of 256 KiB each, 16 MiB in all, in some 20 KiB: none of them is over the limit of a batch.
+    let records = bombs(64, 4, 64 << 10);
+    assert!(records.len() < 64 << 10, "{} bytes", records.len());
+    let mut room = Room::new(DecodeLimits { batch: 1 << 20, answer: 1 << 20 });
+    let delivery = decode_within(tp(), Some(records.clone()), &acquired(&[(0, 255)]), &mut room);
+    let expanded: usize = delivery.batches.iter().map(|b| b.payload().len()).sum();
+    assert!((768 << 10..=1 << 20).contains(&expanded), "{expanded} bytes");
+    assert!(delivery.over_limit && delivery.gaps.is_empty() && delivery.rejected.is_empty());
+    let delivered = delivery.entries.len() as u32;
+    assert_eq!(delivery.missing, (delivered..256).collect::<Vec<_>>(), "the rest is released, as it is");
+    // The room is that of the answer: the next partition has none.
+    let next = decode_within(tp(), Some(records), &acquired(&[(0, 255)]), &mut room);
+    assert!(next.entries.is_empty() && next.over_limit);
+    assert_eq!(next.missing.len(), 256);
+}
+
+#[test]
+fn an_answer_always_has_room_for_one_batch_and_for_what_is_not_compressed() {
+    let mut room = Room::new(DecodeLimits { batch: 1 << 20, answer: 0 });
+    let first = decode_within(tp(), Some(bombs(1, 2, 400 << 10)), &acquired(&[(0, 1)]), &mut room);
+    assert_eq!(first.entries.len(), 2);
+    let second = decode_within(tp(), Some(bombs(1, 2, 400 << 10)), &acquired(&[(0, 1)]), &mut room);
+    assert_eq!(second.missing, [0, 1]);
+    let plain = decode_within(tp(), Some(batch(0, 3).freeze()), &acquired(&[(0, 2)]), &mut room);
+    assert_eq!((plain.entries.len(), plain.over_limit), (3, false));
+    // Over the limit of a batch is corrupt, whatever room there is.
+    let mut room = Room::new(DecodeLimits { batch: 1 << 10, answer: 1 << 20 });
+    let large = decode_within(tp(), Some(bombs(1, 2, 4 << 10)), &acquired(&[(0, 1)]), &mut room);
+    assert_eq!((large.rejected.len(), large.over_limit), (2, false));
 }

@@ -282,7 +282,8 @@ impl World {
         }
         self.deliveries += partitions.len();
         let lock = Duration::from_millis(u64::from(u.arbitrary::<u16>()?));
-        Ok(FetchAnswer { error: code, message: None, lock, partitions, nodes: Vec::new() })
+        let over_limit = u.ratio(1, 8)?;
+        Ok(FetchAnswer { error: code, message: None, lock, partitions, nodes: Vec::new(), over_limit })
     }
 
     /// The next `count` offsets of a partition; of every seventh the record is a gap.

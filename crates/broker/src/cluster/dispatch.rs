@@ -52,7 +52,7 @@ impl Cluster {
 
     /// Sends an answer.
     pub(super) fn finish(&mut self, ctx: &RequestContext, answer: Answer) {
-        if let Some(fault) = ctx.answer_fault {
+        if let Some(fault) = ctx.answer_fault.clone() {
             return self.finish_badly(ctx.clone(), answer, fault);
         }
         match answer {

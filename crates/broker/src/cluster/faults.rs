@@ -63,6 +63,7 @@ impl Cluster {
             FaultAction::CutAfter(bytes) => Verdict::Serve(Some(AnswerFault::CutAfter(bytes))),
             FaultAction::Truncate(bytes) => Verdict::Serve(Some(AnswerFault::Truncate(bytes))),
             FaultAction::ShiftCorrelationId(by) => Verdict::Serve(Some(AnswerFault::ShiftCorrelationId(by))),
+            FaultAction::Rewrite(rewrite) => Verdict::Serve(Some(AnswerFault::Rewrite(rewrite))),
             FaultAction::MoveLeader { topic, partition, node } => {
                 self.move_leader(ctx.now, &topic, partition, node);
                 Verdict::Serve(None)
@@ -115,6 +116,16 @@ impl Cluster {
             }
             AnswerFault::Truncate(less) => {
                 bytes.truncate(bytes.len().saturating_sub(less).max(4));
+                let size = (bytes.len() - 4) as i32;
+                bytes[..4].copy_from_slice(&size.to_be_bytes());
+                false
+            }
+            AnswerFault::Rewrite(rewrite) => {
+                let flexible = ctx.key.info().map_or(0, |info| info.response_header_version(ctx.version));
+                // Size, correlation id, and an empty section of tags where the header has one.
+                let header = if flexible > 0 { 9 } else { 8 };
+                let body = rewrite.apply(ctx.version, bytes.split_off(header.min(bytes.len())).to_vec());
+                bytes.extend_from_slice(&body);
                 let size = (bytes.len() - 4) as i32;
                 bytes[..4].copy_from_slice(&size.to_be_bytes());
                 false

@@ -22,7 +22,7 @@ impl Acknowledger {
     /// Acknowledges a record.
     ///
     /// # Errors
-    /// In implicit mode; a record that was acknowledged before, or whose lock is lost.
+    /// In implicit mode; a record that was acknowledged before, whose lock is lost, or that another consumer delivered.
     pub fn acknowledge(&self, record: RecordId, ack: AckType) -> Result<()> {
         self.shared.acknowledge(record, ack)
     }
@@ -30,7 +30,7 @@ impl Acknowledger {
     /// Acknowledges all records of a poll that nothing was said of yet; answers how many.
     ///
     /// # Errors
-    /// In implicit mode.
+    /// In implicit mode; records of another consumer.
     pub fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
         self.shared.acknowledge_all(records, ack)
     }

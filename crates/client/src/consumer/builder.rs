@@ -7,6 +7,8 @@ use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::share_acks::AckOutcome;
 use kafka_share_core::share_consumer::{ConsumerConfig, ShareConsumer};
+use kafka_share_core::share_fetch::DecodeLimits;
+use kafka_share_wire::compression::DEFAULT_DECOMPRESSED_LIMIT;
 use kafka_share_wire::{Str, Uuid};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -82,7 +84,7 @@ pub struct ShareConsumerBuilder {
     max_wait: Duration,
     min_bytes: i32,
     max_bytes: i32,
-    decompress_limit: usize,
+    decode_limits: DecodeLimits,
     cluster: Option<Arc<Cluster>>,
     prefetch: usize,
     lock_renewal: Option<Duration>,
@@ -117,7 +119,7 @@ impl ShareConsumerBuilder {
             max_wait: Duration::from_millis(500),
             min_bytes: 1,
             max_bytes: 52_428_800,
-            decompress_limit: kafka_share_wire::compression::DEFAULT_DECOMPRESSED_LIMIT,
+            decode_limits: DecodeLimits { batch: DEFAULT_DECOMPRESSED_LIMIT, answer: 4 * DEFAULT_DECOMPRESSED_LIMIT },
             cluster: None,
             prefetch: 0,
             lock_renewal: None,
@@ -228,6 +230,18 @@ impl ShareConsumerBuilder {
         self
     }
 
+    /// Bytes that compressed records may expand to (default: 64 MiB for one batch, 256 MiB for one answer to a fetch), so that
+    /// what a producer or broker compressed cannot take all memory. There is an answer of each broker at a time, and one
+    /// more of each with [`prefetch`](Self::prefetch).
+    ///
+    /// A `batch` that expands to more is rejected as a corrupt one, with an error in the log: raise the limit where producers
+    /// send such. Records beyond the limit of the `answer` are released and come again; fetches then ask for less, until
+    /// answers fit. An answer's limit is never less than a batch's.
+    pub fn max_decompressed_bytes(mut self, batch: usize, answer: usize) -> Self {
+        self.decode_limits = DecodeLimits { batch, answer };
+        self
+    }
+
     /// Fetches up to about this many records ahead while the application works on those it has (default 0: a fetch goes
     /// out when [`poll`](KafkaShareConsumer::poll) waits for one). Each broker may add one fetch of `max.poll.records`.
     ///
@@ -250,6 +264,11 @@ impl ShareConsumerBuilder {
     /// Calls `callback` with the outcomes of acknowledgements as they become known: in order, one call at a time, on the
     /// consumer's task or in the call that learned of them, and before `commit_sync` returns. It must not block. A panic
     /// in it is logged and goes no further. [`poll_outcomes`](KafkaShareConsumer::poll_outcomes) tells of them too.
+    ///
+    /// It may acknowledge, call `commit_async` and `wakeup`. What waits for the consumer (`poll`, `recv`, `commit_sync`,
+    /// `close`) is refused in it with [`InvalidState`](ErrorKind::InvalidState): the consumer waits for the callback.
+    ///
+    /// [`KafkaShareConsumer::set_acknowledgement_commit_callback`] sets it on a running consumer.
     pub fn acknowledgement_commit_callback(mut self, callback: impl Fn(&[AckOutcome]) + Send + Sync + 'static) -> Self {
         self.callback = Some(Arc::new(callback));
         self
@@ -278,6 +297,9 @@ impl ShareConsumerBuilder {
         }
         if self.min_bytes < 0 || self.max_bytes < 0 {
             return config("fetch.min.bytes and fetch.max.bytes must not be negative");
+        }
+        if self.decode_limits.batch == 0 {
+            return config("max_decompressed_bytes must not be 0 for a batch");
         }
         if self.prefetch > 0 && self.acquire == AcquireMode::RecordLimit {
             return config("share.acquire.mode=record_limit locks no more than asked for: prefetch cannot go with it");
@@ -321,7 +343,7 @@ impl ShareConsumerBuilder {
         let machine = ShareConsumer::new(config, Instant::now());
         let options = Options {
             mode: self.mode,
-            decompress_limit: self.decompress_limit,
+            decode_limits: self.decode_limits,
             renews: self.lock_renewal.is_some(),
             prefetches: self.prefetch > 0,
             callback: self.callback,

@@ -1,6 +1,7 @@
 //! The task behind a share consumer: carries the machine's requests to brokers and their answers back.
 
 use super::shared::Shared;
+use super::spans;
 use crate::net::{Connection, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::share_consumer::{Action, FetchAnswer, RequestFailure, TopicLeaders, decode_fetch};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::task::{AbortHandle, JoinSet};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// How long a consumer that was dropped or closed goes on saying goodbye.
 const GOODBYE: Duration = Duration::from_secs(30);
@@ -124,8 +125,9 @@ impl Driver {
                 if let Some(former) = self.heartbeat.take() {
                     former.abort();
                 }
-                let span = tracing::debug_span!("share_group_heartbeat", member_epoch = request.member_epoch);
-                let call = async move { Done::Heartbeat(token, heartbeat(&shared, &request).await) };
+                let span = spans::heartbeat(&shared, request.member_epoch);
+                let inner = span.clone();
+                let call = async move { Done::Heartbeat(token, heartbeat(&shared, &request, &inner).await) };
                 self.heartbeat = Some(self.tasks.spawn(call.instrument(span)));
             }
             Action::RefreshMetadata(topics) => {
@@ -133,15 +135,17 @@ impl Driver {
             }
             Action::Fetch(node, token, request) => match self.session_connection(node) {
                 Ok(connection) => {
-                    let span = tracing::debug_span!("share_fetch", node, epoch = request.share_session_epoch);
-                    let call = async move { Done::Fetch(node, token, fetch(&shared, &connection, &request).await) };
+                    let span = spans::fetch(&shared, node, request.share_session_epoch);
+                    let inner = span.clone();
+                    let call =
+                        async move { Done::Fetch(node, token, fetch(&shared, &connection, &request, &inner).await) };
                     self.tasks.spawn(call.instrument(span));
                 }
                 Err(error) => self.handle(Done::Fetch(node, token, Err(error))),
             },
             Action::Acknowledge(node, token, request) => match self.session_connection(node) {
                 Ok(connection) => {
-                    let span = tracing::debug_span!("share_acknowledge", node, epoch = request.share_session_epoch);
+                    let span = spans::acknowledge(&shared, node, &request);
                     let call = async move {
                         Done::Acknowledge(node, token, acknowledge(&shared, &connection, &request).await)
                     };
@@ -249,13 +253,19 @@ fn failure(error: &Error) -> RequestFailure {
     }
 }
 
-async fn heartbeat(shared: &Shared, request: &ShareGroupHeartbeatRequest) -> Result<ShareGroupHeartbeatResponse> {
+async fn heartbeat(
+    shared: &Shared,
+    request: &ShareGroupHeartbeatRequest,
+    span: &Span,
+) -> Result<ShareGroupHeartbeatResponse> {
     let deadline = Instant::now() + shared.cluster.config().request_timeout;
     let group = request.group_id.to_string();
     let started = Instant::now();
     let answer =
         shared.cluster.call_coordinator(CoordinatorKind::Group, &group, request, deadline, |r| r.error_code).await;
     if let Ok(answer) = &answer {
+        let coordinator = shared.cluster.cached_coordinator(CoordinatorKind::Group, &group);
+        span.record("broker", coordinator);
         shared.metrics.heartbeat(started.elapsed(), answer.assignment.is_some());
     }
     answer
@@ -268,7 +278,12 @@ async fn metadata(shared: &Shared, topics: &[Str]) -> Result<Vec<TopicLeaders>> 
     Ok(known.map(|t| TopicLeaders { id: t.id, name: t.name.clone(), leaders: t.leaders.clone() }).collect())
 }
 
-async fn fetch(shared: &Shared, connection: &Connection, request: &ShareFetchRequest) -> Result<FetchAnswer> {
+async fn fetch(
+    shared: &Shared,
+    connection: &Connection,
+    request: &ShareFetchRequest,
+    span: &Span,
+) -> Result<FetchAnswer> {
     let deadline = Instant::now() + shared.cluster.config().request_timeout;
     let versions = connection.ready(deadline).await?;
     if request.share_acquire_mode != 0 && versions.pick::<ShareFetchRequest>().is_ok_and(|v| v < 2) {
@@ -287,9 +302,24 @@ async fn fetch(shared: &Shared, connection: &Connection, request: &ShareFetchReq
     let (latency, throttle) = (started.elapsed(), response.throttle_time_ms);
     let partitions = response.responses.iter().flat_map(|t| &t.partitions);
     let bytes = partitions.filter_map(|p| p.records.as_ref()).map(|r| r.len()).sum();
-    let answer = decode_fetch(response, shared.decompress_limit);
-    let records = answer.partitions.iter().map(|p| p.delivery.entries.len()).sum();
+    let answer = decode_fetch(response, shared.decode_limits);
+    let records: usize = answer.partitions.iter().map(|p| p.delivery.entries.len()).sum();
     shared.metrics.fetched(bytes, records, latency, throttle);
+    span.record(spans::MESSAGE_COUNT, records);
+    for partition in answer.partitions.iter().filter(|p| p.delivery.repeated > 0) {
+        let (tp, offsets) = (partition.tp, partition.delivery.repeated);
+        tracing::error!(
+            topic_id = %tp.topic_id, partition = tp.partition, offsets,
+            "the broker lists acquired offsets more than once; each is delivered once"
+        );
+    }
+    if answer.over_limit {
+        let limit = shared.decode_limits.answer;
+        tracing::warn!(
+            limit,
+            "records of one answer expand to more than max_decompressed_bytes: the rest is released, and comes again in smaller answers"
+        );
+    }
     Ok(answer)
 }
 

@@ -9,8 +9,10 @@ mod outcomes;
 mod owned;
 mod records;
 mod shared;
+mod spans;
 mod staged;
 mod stream;
+mod telling;
 
 pub use acknowledger::Acknowledger;
 pub use builder::{AcknowledgementMode, AcquireMode, ShareConsumerBuilder};
@@ -26,11 +28,12 @@ pub use stream::ShareRecordStream;
 
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata};
 use crate::{Error, ErrorKind, Result};
-use kafka_share_core::share_acks::AckType;
+use kafka_share_core::share_acks::{AckOutcome, AckType};
 use kafka_share_wire::Str;
 use shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// A member of a share group.
 ///
@@ -116,8 +119,13 @@ impl KafkaShareConsumer {
     /// records come as soon as the rights are there), unsupported brokers, a closed consumer; a [`wakeup`](Self::wakeup).
     /// What the group refuses for good (it is full, say) is returned by every poll until the next
     /// [`subscribe`](Self::subscribe), which joins anew.
+    /// Calls that do not fit: beside another poll, and inside the acknowledgement commit callback (which keeps the consumer
+    /// from working while it waits).
     pub async fn poll(&self, timeout: Duration) -> Result<ShareRecords> {
-        self.shared.poll(timeout, usize::MAX).await
+        let span = spans::poll(&self.shared);
+        let records = self.shared.poll(timeout).instrument(span.clone()).await?;
+        span.record(spans::MESSAGE_COUNT, records.len());
+        Ok(records)
     }
 
     /// Ends a [`poll`](Self::poll) that waits now, or the next one, with an error of kind
@@ -129,7 +137,7 @@ impl KafkaShareConsumer {
     /// Accepts a record.
     ///
     /// # Errors
-    /// In implicit mode; a record that was acknowledged before, or whose lock is lost.
+    /// In implicit mode; a record that was acknowledged before, whose lock is lost, or that another consumer delivered.
     pub fn acknowledge(&self, record: &ShareRecord<'_>) -> Result<()> {
         self.acknowledge_with(record, AckType::Accept)
     }
@@ -156,7 +164,8 @@ impl KafkaShareConsumer {
     /// When the lock of a delivered record ends, with its renewals; `None` where it is lost or acknowledged for good.
     #[must_use]
     pub fn lock_deadline(&self, record: RecordId) -> Option<std::time::Instant> {
-        self.shared.with(|m, _| m.lock_deadline(record.0))
+        let handle = self.shared.own(record).ok()?;
+        self.shared.with(|m, _| m.lock_deadline(handle))
     }
 
     /// Acknowledges a record by topic, partition and offset.
@@ -170,7 +179,7 @@ impl KafkaShareConsumer {
     /// Acknowledges all records of a poll that nothing was said of yet; answers how many.
     ///
     /// # Errors
-    /// In implicit mode.
+    /// In implicit mode; records of another consumer.
     pub fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
         self.shared.acknowledge_all(records, ack)
     }
@@ -201,6 +210,17 @@ impl KafkaShareConsumer {
     /// A closed consumer.
     pub fn commit_async(&self) -> Result<()> {
         self.shared.commit_async()
+    }
+
+    /// Calls `callback` with the outcomes of acknowledgements from here on, in place of the callback before, if there was
+    /// one; see [`ShareConsumerBuilder::acknowledgement_commit_callback`] for when it runs and what it may do.
+    pub fn set_acknowledgement_commit_callback(&self, callback: impl Fn(&[AckOutcome]) + Send + Sync + 'static) {
+        self.shared.set_callback(Some(Arc::new(callback)));
+    }
+
+    /// Ends the calls of the acknowledgement commit callback. One that runs at this moment comes to its end.
+    pub fn clear_acknowledgement_commit_callback(&self) {
+        self.shared.set_callback(None);
     }
 
     /// Counters and gauges under Java's names, at this moment.

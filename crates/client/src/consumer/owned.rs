@@ -11,19 +11,20 @@ use std::time::Instant;
 #[derive(Clone)]
 pub struct OwnedShareRecord {
     topic: Str,
+    consumer: u32,
     chunk: Chunk,
     entry: Entry,
 }
 
 impl OwnedShareRecord {
-    pub(super) fn new(topic: Str, chunk: Chunk, entry: Entry) -> Self {
-        OwnedShareRecord { topic, chunk, entry }
+    pub(super) fn new(topic: Str, consumer: u32, chunk: Chunk, entry: Entry) -> Self {
+        OwnedShareRecord { topic, consumer, chunk, entry }
     }
 
     /// The record as a view, with all its accessors.
     #[must_use]
     pub fn as_record(&self) -> ShareRecord<'_> {
-        ShareRecord::read(self.topic.as_str(), &self.chunk, &self.entry)
+        ShareRecord::read(self.topic.as_str(), self.consumer, &self.chunk, &self.entry)
     }
 
     /// Topic.
@@ -71,7 +72,7 @@ impl OwnedShareRecord {
     /// Name of this delivery, to acknowledge it by.
     #[must_use]
     pub fn id(&self) -> RecordId {
-        RecordId(self.chunk.handle(&self.entry))
+        RecordId { consumer: self.consumer, handle: self.chunk.handle(&self.entry) }
     }
 }
 
@@ -88,12 +89,13 @@ impl std::fmt::Debug for OwnedShareRecord {
 impl ShareRecords {
     /// The records on their own, in the order of [`iter`](Self::iter).
     pub fn into_iter_owned(self) -> impl Iterator<Item = OwnedShareRecord> {
+        let consumer = self.shared().number;
         let (chunks, names) = self.into_parts();
-        chunks.into_iter().zip(names).flat_map(|(chunk, name)| {
+        chunks.into_iter().zip(names).flat_map(move |(chunk, name)| {
             let count = chunk.entries().len();
             (0..count).map(move |at| {
                 let entry = chunk.entries()[at];
-                OwnedShareRecord::new(name.clone(), chunk.clone(), entry)
+                OwnedShareRecord::new(name.clone(), consumer, chunk.clone(), entry)
             })
         })
     }

@@ -9,9 +9,14 @@ use kafka_share_wire::{Str, Uuid};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Names a delivered record, to acknowledge it by; small, `Copy`, and free of borrows.
+/// Names a delivered record, to acknowledge it by; small, `Copy`, and free of borrows. Of use to the consumer that delivered
+/// it only: others refuse it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RecordId(pub(super) RecordHandle);
+pub struct RecordId {
+    /// Number of the consumer that delivered it: handles of two consumers may be equal.
+    pub(super) consumer: u32,
+    pub(super) handle: RecordHandle,
+}
 
 /// Records of one poll. They keep the frames they came in alive.
 #[derive(Debug)]
@@ -92,7 +97,7 @@ impl<'a> Iterator for ShareRecordIter<'a> {
             };
             self.entry += 1;
             let topic = self.records.names.get(self.chunk).map_or("", |n| n.as_str());
-            return Some(ShareRecord::read(topic, chunk, entry));
+            return Some(ShareRecord::read(topic, self.records.shared.number, chunk, entry));
         }
     }
 }
@@ -111,7 +116,7 @@ pub struct ShareRecord<'a> {
 }
 
 impl<'a> ShareRecord<'a> {
-    pub(super) fn read(topic: &'a str, chunk: &'a Chunk, entry: &Entry) -> Self {
+    pub(super) fn read(topic: &'a str, consumer: u32, chunk: &'a Chunk, entry: &Entry) -> Self {
         ShareRecord {
             topic,
             topic_id: chunk.tp().topic_id,
@@ -119,7 +124,7 @@ impl<'a> ShareRecord<'a> {
             timestamp_type: chunk.delivery.batches[entry.batch as usize].timestamp_type(),
             delivery_count: entry.delivery_count,
             lock_until: chunk.lock_until(),
-            id: RecordId(chunk.handle(entry)),
+            id: RecordId { consumer, handle: chunk.handle(entry) },
             record: chunk.record(entry),
         }
     }

@@ -3,15 +3,18 @@
 use super::builder::{AcknowledgementMode, OutcomeCallback};
 use super::metrics::Metrics;
 use super::outcomes::CommitOutcomes;
+use super::owned::OwnedShareRecord;
 use super::records::{RecordId, ShareRecords};
 use crate::acknowledgements::ShareGroupMetadata;
 use crate::net::{Cluster, SessionOwner};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::metadata::TopicIdPartition;
-use kafka_share_core::share_acks::{AckError, AckOutcome, AckType, Outcome};
-use kafka_share_core::share_consumer::{CommitResult, ConsumerEvent, ShareConsumer};
+use kafka_share_core::share_acks::{AckError, AckOutcome, AckType, Outcome, RecordHandle};
+use kafka_share_core::share_consumer::{Chunk, CommitResult, ConsumerEvent, ShareConsumer};
+use kafka_share_core::share_fetch::DecodeLimits;
+use kafka_share_wire::Str;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI16, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -21,19 +24,25 @@ const MAX_OUTCOMES: usize = 65_536;
 /// Errors kept for the next poll.
 const MAX_ERRORS: usize = 16;
 
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
+
 pub(crate) struct Shared {
     pub(super) cluster: Arc<Cluster>,
     /// Whose session connections these are.
     pub(super) owner: SessionOwner,
     pub(super) mode: AcknowledgementMode,
-    pub(super) decompress_limit: usize,
+    /// Different for every consumer of this process.
+    pub(super) number: u32,
+    pub(super) decode_limits: DecodeLimits,
+    /// For log lines and spans.
+    pub(super) group_id: Str,
+    pub(super) member_id: Str,
     /// Whether locks are renewed unasked.
     pub(super) renews: bool,
     /// Whether looking for a topic may create it.
     pub(super) creates_topics: bool,
     /// Whether the driver has something to do when records were handed out.
     eager: bool,
-    callback: Option<OutcomeCallback>,
     pub(super) metrics: Metrics,
     machine: Mutex<ShareConsumer>,
     /// Rung when the driver has something to do.
@@ -57,20 +66,22 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-#[derive(Debug, Default)]
-struct Inbox {
+/// What waits for the application.
+#[derive(Default)]
+pub(super) struct Inbox {
     errors: VecDeque<Error>,
     outcomes: VecDeque<AckOutcome>,
+    pub(super) callback: Option<OutcomeCallback>,
     /// What the callback has not been told yet.
-    untold: VecDeque<AckOutcome>,
+    pub(super) untold: VecDeque<AckOutcome>,
     /// Some task is in the callback.
-    telling: bool,
+    pub(super) telling: bool,
 }
 
 /// What a builder hands over beside the machine.
 pub(super) struct Options {
     pub(super) mode: AcknowledgementMode,
-    pub(super) decompress_limit: usize,
+    pub(super) decode_limits: DecodeLimits,
     pub(super) renews: bool,
     pub(super) prefetches: bool,
     pub(super) callback: Option<OutcomeCallback>,
@@ -83,16 +94,18 @@ impl Shared {
             owner: cluster.new_session_owner(),
             cluster,
             mode: options.mode,
-            decompress_limit: options.decompress_limit,
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            decode_limits: options.decode_limits,
+            group_id: machine.membership().group_id().clone(),
+            member_id: machine.membership().member_id().clone(),
             renews: options.renews,
             creates_topics: options.creates_topics,
             eager: options.renews || options.prefetches,
-            callback: options.callback,
             metrics: Metrics::default(),
             machine: Mutex::new(machine),
             driver: Notify::new(),
             app: Notify::new(),
-            inbox: Mutex::new(Inbox::default()),
+            inbox: Mutex::new(Inbox { callback: options.callback, ..Inbox::default() }),
             polling: AtomicBool::new(false),
             wakeup: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
@@ -123,31 +136,6 @@ impl Shared {
         result
     }
 
-    /// Tells the callback what it does not know yet, unless some task is doing so.
-    fn tell_outcomes(&self) {
-        let Some(callback) = &self.callback else { return };
-        let mut inbox = self.inbox();
-        if std::mem::replace(&mut inbox.telling, true) {
-            return;
-        }
-        while !inbox.untold.is_empty() {
-            let outcomes = Vec::from(std::mem::take(&mut inbox.untold));
-            drop(inbox);
-            let call = std::panic::AssertUnwindSafe(|| callback(&outcomes));
-            if std::panic::catch_unwind(call).is_err() {
-                tracing::error!("the acknowledgement commit callback panicked; the consumer goes on");
-            }
-            inbox = self.inbox();
-        }
-        inbox.telling = false;
-    }
-
-    /// Whether the callback knows all outcomes.
-    fn all_told(&self) -> bool {
-        let inbox = self.inbox();
-        !inbox.telling && inbox.untold.is_empty()
-    }
-
     /// Moves what the machine has to say to where the application finds it.
     /// Answers whether there was anything for the application to hear.
     fn collect(&self, machine: &mut ShareConsumer) -> bool {
@@ -165,6 +153,13 @@ impl Shared {
                     tracing::error!(
                         topic_id = %tp.topic_id, partition = tp.partition, first_offset = batch.first_offset,
                         last_offset = batch.last_offset, error = %batch.error, "corrupt record batch rejected"
+                    );
+                    continue;
+                }
+                ConsumerEvent::NotAskedFor(broker, tp) => {
+                    tracing::error!(
+                        broker, topic_id = %tp.topic_id, partition = tp.partition,
+                        "the broker answered for a partition that is not in the share session; ignored"
                     );
                     continue;
                 }
@@ -186,7 +181,7 @@ impl Shared {
             if inbox.outcomes.len() >= MAX_OUTCOMES {
                 inbox.outcomes.pop_front();
             }
-            if self.callback.is_some() {
+            if inbox.callback.is_some() {
                 inbox.untold.push_back(outcome.clone());
             }
             inbox.outcomes.push_back(outcome);
@@ -202,7 +197,7 @@ impl Shared {
         }
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+    pub(super) fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -251,10 +246,10 @@ impl Shared {
         }
     }
 
-    pub(super) async fn poll(self: &Arc<Self>, timeout: Duration, most: usize) -> Result<ShareRecords> {
+    pub(super) async fn poll(self: &Arc<Self>, timeout: Duration) -> Result<ShareRecords> {
         let _guard = self.start_poll()?;
         let deadline = deadline_in(timeout);
-        let answer = self.wait(deadline, || self.poll_now(most)).await;
+        let answer = self.wait(deadline, || self.poll_now()).await;
         match answer {
             Some(Ok(records)) => Ok(records),
             Some(Err(error)) => Err(error),
@@ -264,6 +259,7 @@ impl Shared {
 
     /// Begins a poll: nobody else may, and in implicit mode what was handed out is accepted.
     pub(super) fn start_poll(&self) -> Result<PollGuard<'_>> {
+        self.check_not_in_callback("poll")?;
         if self.polling.swap(true, Ordering::AcqRel) {
             return Err(Error::new(ErrorKind::InvalidState, "another task polls this share consumer"));
         }
@@ -274,7 +270,33 @@ impl Shared {
         Ok(guard)
     }
 
-    pub(super) fn poll_now(self: &Arc<Self>, most: usize) -> Option<Result<ShareRecords>> {
+    fn poll_now(self: &Arc<Self>) -> Option<Result<ShareRecords>> {
+        let taken = self.take_now(|m, now| {
+            let chunks = m.take_records(now);
+            let name = |c: &Chunk| m.topic_name(c.tp().topic_id).cloned().unwrap_or_default();
+            let names: Vec<_> = chunks.iter().map(name).collect();
+            (!chunks.is_empty()).then_some((chunks, names))
+        })?;
+        Some(taken.map(|(chunks, names)| {
+            let records = ShareRecords::new(Arc::clone(self), chunks, names);
+            self.metrics.consumed(records.len());
+            records
+        }))
+    }
+
+    /// The next record by itself. Allocates nothing where one waits in the buffer.
+    pub(super) fn next_now(&self) -> Option<Result<OwnedShareRecord>> {
+        let taken = self.take_now(|m, now| {
+            let chunk = m.take_one(now)?;
+            let name = m.topic_name(chunk.tp().topic_id).cloned().unwrap_or_default();
+            let entry = *chunk.entries().first()?;
+            Some(OwnedShareRecord::new(name, self.number, chunk, entry))
+        })?;
+        Some(taken.inspect(|_| self.metrics.consumed(1)))
+    }
+
+    /// What a poll returns at this moment; `None` where it has to wait.
+    fn take_now<T>(&self, take: impl FnOnce(&mut ShareConsumer, Instant) -> Option<T>) -> Option<Result<T>> {
         if self.wakeup.swap(false, Ordering::AcqRel) {
             return Some(Err(Error::new(ErrorKind::Wakeup, "poll was ended by wakeup()")));
         }
@@ -287,27 +309,17 @@ impl Shared {
         if let Some(error) = self.failure() {
             return Some(Err(error));
         }
-        let (chunks, names, news) = self.with(|m, now| {
+        let (taken, news) = self.with(|m, now| {
             let before = (m.is_waiting(), m.has_records());
-            let chunks = m.take_up_to(now, most);
-            let news = before != (m.is_waiting(), m.has_records());
-            let names: Vec<_> =
-                chunks.iter().map(|c| m.topic_name(c.tp().topic_id).cloned().unwrap_or_default()).collect();
-            (chunks, names, news)
+            let taken = take(m, now);
+            (taken, before != (m.is_waiting(), m.has_records()))
         });
-        if chunks.is_empty() {
-            // Only where it has something to plan now: it rings back, and the two would keep each other awake.
-            if news {
-                self.wake_driver();
-            }
-            return None;
-        }
-        if self.eager {
+        // An empty-handed poll rings only where the driver has something to plan now: it rings back, and the two would keep
+        // each other awake.
+        if if taken.is_none() { news } else { self.eager } {
             self.wake_driver();
         }
-        let records = ShareRecords::new(Arc::clone(self), chunks, names);
-        self.metrics.consumed(records.len());
-        Some(Ok(records))
+        taken.map(Ok)
     }
 
     /// Why nothing can come until the next subscription.
@@ -339,12 +351,19 @@ impl Shared {
     pub(super) fn acknowledge(&self, id: RecordId, ack: AckType) -> Result<()> {
         self.check_explicit()?;
         self.check_renew(ack)?;
-        self.with_machine(|m| m.acknowledge_by(id.0, ack, Instant::now)).map_err(ack_error)
+        let handle = self.own(id)?;
+        self.with_machine(|m| m.acknowledge_by(handle, ack, Instant::now)).map_err(ack_error)
     }
 
     pub(super) fn extend_lock(&self, id: RecordId) -> Result<()> {
         self.check_renew(AckType::Renew)?;
-        self.with(|m, now| m.extend_lock(now, id.0)).map_err(ack_error)
+        let handle = self.own(id)?;
+        self.with(|m, now| m.extend_lock(now, handle)).map_err(ack_error)
+    }
+
+    /// Handle of a record that this consumer delivered.
+    pub(super) fn own(&self, id: RecordId) -> Result<RecordHandle> {
+        if id.consumer == self.number { Ok(id.handle) } else { Err(ack_error(AckError::NotHeld)) }
     }
 
     pub(super) fn acknowledge_offset(&self, topic: &str, partition: i32, offset: i64, ack: AckType) -> Result<()> {
@@ -362,10 +381,14 @@ impl Shared {
     pub(super) fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
         self.check_explicit()?;
         self.check_renew(ack)?;
+        if records.shared().number != self.number {
+            return Err(ack_error(AckError::NotHeld));
+        }
         Ok(self.with(|m, now| records.chunks().iter().map(|c| m.acknowledge_chunk(now, c, ack)).sum()))
     }
 
     pub(super) async fn commit_sync(self: &Arc<Self>, timeout: Duration) -> Result<CommitOutcomes> {
+        self.check_not_in_callback("commit_sync")?;
         self.check_open()?;
         let deadline = deadline_in(timeout);
         let id = self.with(|m, now| {
@@ -451,6 +474,7 @@ impl Shared {
     }
 
     pub(super) async fn close(&self, timeout: Duration) -> Result<()> {
+        self.check_not_in_callback("close")?;
         self.abandon();
         let closed = || (self.stopped.load(Ordering::Acquire) || self.with(|m, _| m.is_closed())).then_some(());
         match self.wait(deadline_in(timeout), closed).await {

@@ -130,7 +130,8 @@ impl ShareAcknowledgements {
             let text = "share.acknowledgement.mode is implicit: use ShareAcknowledgements::from_records";
             return Err(Error::new(ErrorKind::InvalidState, text));
         }
-        let records: Vec<_> = records.into_iter().map(|(id, ack)| (id.0, ack)).collect();
+        let own = |(id, ack)| shared.own(id).map(|handle| (handle, ack)).map_err(|_| not_held());
+        let records: Vec<_> = records.into_iter().map(own).collect::<Result<_>>()?;
         if let Some((_, ack)) = records.iter().find(|(_, ack)| ack_type(ack.code()).is_none()) {
             return Err(not_for_transactions(*ack));
         }

@@ -23,7 +23,7 @@ impl KafkaShareConsumer {
     /// # Errors
     /// As [`poll`](Self::poll).
     pub async fn recv(&self) -> Result<OwnedShareRecord> {
-        recv(Arc::clone(self.shared())).await
+        recv(self.shared()).await
     }
 
     /// Records as a stream: each item as of [`recv`](Self::recv). It goes on after errors that the application may
@@ -34,14 +34,12 @@ impl KafkaShareConsumer {
     }
 }
 
-async fn recv(shared: Arc<Shared>) -> Result<OwnedShareRecord> {
+async fn recv(shared: &Arc<Shared>) -> Result<OwnedShareRecord> {
     let _guard = shared.start_poll()?;
     let never = deadline_in(Duration::MAX);
     loop {
-        if let Some(records) = shared.wait(never, || shared.poll_now(1)).await
-            && let Some(record) = records?.into_iter_owned().next()
-        {
-            return Ok(record);
+        if let Some(record) = shared.wait(never, || shared.next_now()).await {
+            return record;
         }
     }
 }
@@ -62,6 +60,37 @@ impl std::fmt::Debug for ShareRecordStream {
     }
 }
 
+impl ShareRecordStream {
+    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<OwnedShareRecord>> {
+        // A record that is there needs nothing to wait with, and so no allocation.
+        if self.waiting.is_none()
+            && let Some(answer) = self.shared.recv_now()
+        {
+            return Poll::Ready(answer);
+        }
+        let shared = &self.shared;
+        let waiting = self.waiting.get_or_insert_with(|| {
+            let shared = Arc::clone(shared);
+            Box::pin(async move { recv(&shared).await })
+        });
+        let answer = waiting.as_mut().poll(context);
+        if answer.is_ready() {
+            self.waiting = None;
+        }
+        answer
+    }
+}
+
+impl Shared {
+    /// A whole `recv`, where it has not to wait.
+    fn recv_now(&self) -> Option<Result<OwnedShareRecord>> {
+        match self.start_poll() {
+            Ok(_guard) => self.next_now(),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
 impl Stream for ShareRecordStream {
     type Item = Result<OwnedShareRecord>;
 
@@ -69,10 +98,10 @@ impl Stream for ShareRecordStream {
         if self.ended {
             return Poll::Ready(None);
         }
-        let shared = Arc::clone(&self.shared);
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(recv(shared)));
-        let Poll::Ready(answer) = waiting.as_mut().poll(context) else { return Poll::Pending };
-        self.waiting = None;
+        let answer = match self.poll_waiting(context) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => return Poll::Pending,
+        };
         if answer.as_ref().is_err_and(|e: &Error| e.kind() == ErrorKind::Closed) {
             self.ended = true;
             return Poll::Ready(None);

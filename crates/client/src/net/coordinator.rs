@@ -32,10 +32,10 @@ impl Cluster {
     /// # Errors
     /// Refusals that no retry heals at once; others when `deadline` passes.
     pub async fn coordinator(&self, kind: CoordinatorKind, key: &str, deadline: Instant) -> Result<i32> {
-        let cache_key = (kind.key_type(), key.to_owned());
-        if let Some(node) = self.coordinators.lock().unwrap_or_else(PoisonError::into_inner).get(&cache_key) {
-            return Ok(*node);
+        if let Some(node) = self.cached_coordinator(kind, key) {
+            return Ok(node);
         }
+        let cache_key = (kind.key_type(), key.to_owned());
         // The key stands in both forms: single (to v3) and batched (from v4); each version sends its own.
         let single = FindCoordinatorRequest { key: Str::from(key), key_type: kind.key_type(), ..Default::default() };
         let batched = FindCoordinatorRequest {
@@ -61,6 +61,13 @@ impl Cluster {
                 return Err(Error::broker(code, format_args!("finding the coordinator of {key:?}"), detail.as_deref()));
             }
         }
+    }
+
+    /// Broker that coordinates `key`, as far as it is remembered.
+    #[must_use]
+    pub fn cached_coordinator(&self, kind: CoordinatorKind, key: &str) -> Option<i32> {
+        let cache_key = (kind.key_type(), key.to_owned());
+        self.coordinators.lock().unwrap_or_else(PoisonError::into_inner).get(&cache_key).copied()
     }
 
     /// Forgets the coordinator of `key`, so that the next call asks again.

@@ -20,7 +20,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
 
 const TOPIC: &str = "orders";
-const GROUP: &str = "group";
+pub(crate) const GROUP: &str = "group";
 
 pub(crate) struct Rig {
     pub(crate) broker: EmbeddedBroker,

@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 
 /// How long a leader hint counts as one of a row.
 const HINT_MEMORY: Duration = Duration::from_secs(10);
+/// Fetches ask for 2^20 times less at the least: one record, of any usual limit.
+const MAX_SHRINK: u32 = 20;
+/// Answers that fit, one after the other, before fetches ask for twice as much again.
+const FITTING_TO_GROW: u32 = 16;
 
 impl ShareConsumer {
     /// The coordinator's answer to a heartbeat.
@@ -232,10 +236,12 @@ impl ShareConsumer {
             return self.handle_refused(now, node, in_flight, answer.error, answer.message);
         }
         let InFlightKind::Fetch(plan) = &in_flight.kind else { return };
+        let answer = self.drop_unasked(node, plan, answer);
         self.session_advanced(node, Some(plan));
         let codes = answer.partitions.iter().map(|p| (p.tp, p.ack_error)).collect();
         self.settle(now, node, in_flight, &codes, None);
         let lock = self.note_lock(answer.lock);
+        self.note_size(&answer);
         for partition in answer.partitions {
             if partition.error.is_err() {
                 self.partition_error(
@@ -249,6 +255,32 @@ impl ShareConsumer {
             } else {
                 self.hints.remove(&partition.tp);
                 self.deliver(now, node, partition.delivery, lock);
+            }
+        }
+    }
+
+    /// Leaves out partitions that the session does not have: nothing said to the broker about them could be right.
+    fn drop_unasked(&mut self, node: i32, plan: &SessionPlan, mut answer: FetchAnswer) -> FetchAnswer {
+        let members = self.nodes.get(&node).map(|n| n.session.members());
+        let asked = |tp: &TopicIdPartition| plan.listed.contains(tp) || members.is_some_and(|m| m.contains(tp));
+        let stranger = answer.partitions.iter().map(|p| p.tp).find(|tp| !asked(tp));
+        if let Some(tp) = stranger {
+            answer.partitions.retain(|p| asked(&p.tp));
+            self.events.push_back(ConsumerEvent::NotAskedFor(node, tp));
+        }
+        answer
+    }
+
+    /// What did not fit is released, which costs those records a delivery: the next answers are to be smaller.
+    fn note_size(&mut self, answer: &FetchAnswer) {
+        if answer.over_limit {
+            self.shrink = (self.shrink + 1).min(MAX_SHRINK);
+            self.fitting = 0;
+        } else if self.shrink > 0 && answer.partitions.iter().any(|p| !p.delivery.entries.is_empty()) {
+            self.fitting += 1;
+            if self.fitting == FITTING_TO_GROW {
+                self.shrink -= 1;
+                self.fitting = 0;
             }
         }
     }

@@ -19,11 +19,36 @@ impl ShareConsumer {
 
     /// As [`ShareConsumer::take_records`], and no more than `most`.
     pub fn take_up_to(&mut self, now: Instant, most: usize) -> Vec<Chunk> {
-        self.last_poll = Some(now);
         let mut left = self.config.max_poll_records.min(most);
         let mut chunks = self.take_renewed(&mut left);
         while left > 0 {
-            let Some(front) = self.buffer.front_mut() else { break };
+            let Some(chunk) = self.take_buffered(now, left) else { break };
+            left -= chunk.entries().len();
+            chunks.push(chunk);
+        }
+        if self.config.implicit {
+            self.delivered.extend(chunks.iter().cloned());
+        }
+        self.note_taken(now, chunks.is_empty());
+        chunks
+    }
+
+    /// As [`ShareConsumer::take_records`], and one only: a chunk of one record. Allocates nothing where the record waits in
+    /// the buffer.
+    pub fn take_one(&mut self, now: Instant) -> Option<Chunk> {
+        let renewed = if self.table.has_renewed() { self.take_renewed(&mut 1).pop() } else { None };
+        let chunk = renewed.or_else(|| self.take_buffered(now, 1));
+        if self.config.implicit {
+            self.delivered.extend(chunk.clone());
+        }
+        self.note_taken(now, chunk.is_none());
+        chunk
+    }
+
+    /// The next records of the buffer that are of one delivery and still locked.
+    fn take_buffered(&mut self, now: Instant, most: usize) -> Option<Chunk> {
+        loop {
+            let front = self.buffer.front_mut()?;
             let lock_until = self.table.lock_until(front.slot).filter(|until| *until > now);
             let rest = front.delivery.entries.len() - front.next;
             let Some(lock_until) = lock_until.filter(|_| rest > 0) else {
@@ -32,27 +57,20 @@ impl ShareConsumer {
                 self.table.unreference(slot);
                 continue;
             };
-            let take = rest.min(left);
-            let chunk = Chunk {
-                delivery: Arc::clone(&front.delivery),
-                slot: front.slot,
-                start: front.next,
-                end: front.next + take,
-                lock_until,
-            };
-            front.next += take;
-            left -= take;
+            let end = front.next + rest.min(most);
+            let delivery = Arc::clone(&front.delivery);
+            let chunk = Chunk { delivery, slot: front.slot, start: front.next, end, lock_until };
+            front.next = end;
             self.hand_out(&chunk, now);
-            chunks.push(chunk);
+            return Some(chunk);
         }
-        if self.config.implicit {
-            self.delivered.extend(chunks.iter().cloned());
-        }
-        let wanted = chunks.is_empty();
+    }
+
+    fn note_taken(&mut self, now: Instant, wanted: bool) {
+        self.last_poll = Some(now);
         self.owed &= wanted;
         self.asked &= self.wanted;
         self.wanted = wanted;
-        chunks
     }
 
     fn hand_out(&mut self, chunk: &Chunk, now: Instant) {

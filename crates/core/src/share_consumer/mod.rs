@@ -59,6 +59,10 @@ pub struct ShareConsumer {
     commits: BTreeMap<u64, Commit>,
     next_commit: u64,
     next_token: u64,
+    /// Answers expanded to more than fits: fetches ask for so many halves less.
+    shrink: u32,
+    /// Answers in a row that fitted.
+    fitting: u32,
     /// As many acknowledgements are pending as may be.
     many_acks: bool,
     lock_timeout: Option<Duration>,
@@ -160,6 +164,8 @@ impl ShareConsumer {
             commits: BTreeMap::new(),
             next_commit: 0,
             next_token: 0,
+            shrink: 0,
+            fitting: 0,
             many_acks: false,
             lock_timeout: None,
             sleeps_until: None,
@@ -220,7 +226,7 @@ impl ShareConsumer {
 
     /// The application came back: in implicit mode what the last poll handed out counts as accepted now.
     pub fn accept_delivered(&mut self, now: Instant) {
-        for chunk in std::mem::take(&mut self.delivered) {
+        for chunk in self.delivered.drain(..) {
             self.table.acknowledge_held(chunk.slot, chunk.indexes(), AckType::Accept, now);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Backoff;
-use crate::share_fetch;
+use crate::share_fetch::{self, DecodeLimits};
 use kafka_share_messages::share_acknowledge_response as ack_response;
 use kafka_share_messages::share_fetch_response::AcquiredRecords;
 use kafka_share_messages::share_group_heartbeat_response::{Assignment, TopicPartitions};
@@ -16,6 +16,8 @@ mod renewals;
 mod upsets;
 
 const LOCK: Duration = Duration::from_secs(30);
+
+const LIMITS: DecodeLimits = DecodeLimits { batch: 1 << 20, answer: 1 << 20 };
 
 fn topic() -> Uuid {
     Uuid::from_halves(7, 7)
@@ -170,7 +172,7 @@ fn partition(p: i32, error: ErrorCode, delivery: Delivery) -> FetchPartition {
 }
 
 fn refusal(error: ErrorCode) -> FetchAnswer {
-    FetchAnswer { error, message: None, lock: LOCK, partitions: Vec::new(), nodes: Vec::new() }
+    FetchAnswer { error, message: None, lock: LOCK, partitions: Vec::new(), nodes: Vec::new(), over_limit: false }
 }
 
 fn acked(rows: &[(i32, ErrorCode)]) -> ShareAcknowledgeResponse {

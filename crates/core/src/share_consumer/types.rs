@@ -3,7 +3,7 @@
 use crate::Backoff;
 use crate::metadata::{Leader, Node, TopicIdPartition};
 use crate::share_acks::{Outcome, RecordHandle, SlotRef};
-use crate::share_fetch::{self, CorruptBatch, Delivery, Entry};
+use crate::share_fetch::{self, CorruptBatch, DecodeLimits, Delivery, Entry};
 use kafka_share_messages::{
     ErrorCode, ShareAcknowledgeRequest, ShareFetchRequest, ShareFetchResponse, ShareGroupHeartbeatRequest,
 };
@@ -84,6 +84,8 @@ pub enum ConsumerEvent {
     Failed(String),
     /// A corrupt batch was rejected.
     Corrupt(TopicIdPartition, CorruptBatch),
+    /// A broker answered for a partition that it was not asked for; the answer is passed over.
+    NotAskedFor(i32, TopicIdPartition),
     /// A partition's leader and addresses, as an error answer named them.
     LeaderHint(TopicIdPartition, Leader, Vec<Node>),
     /// The coordinator does not know this member any more; it joins again.
@@ -168,6 +170,8 @@ pub struct FetchAnswer {
     pub partitions: Vec<FetchPartition>,
     /// Addresses of the leaders named.
     pub nodes: Vec<Node>,
+    /// Whether records were left compressed and are released, because all together would have expanded to too much.
+    pub over_limit: bool,
 }
 
 /// One partition of a ShareFetch answer.
@@ -187,17 +191,16 @@ pub struct FetchPartition {
     pub delivery: Delivery,
 }
 
-/// Decodes a ShareFetch answer. `limit` bounds what a compressed batch may expand to, in bytes.
+/// Decodes a ShareFetch answer. `limits` bound what compressed batches may expand to.
 #[must_use]
-pub fn decode_fetch(response: ShareFetchResponse, limit: usize) -> FetchAnswer {
-    let mut room = share_fetch::MAX_ACQUIRED;
+pub fn decode_fetch(response: ShareFetchResponse, limits: DecodeLimits) -> FetchAnswer {
+    let mut room = share_fetch::Room::new(limits);
     let rows =
         response.responses.into_iter().flat_map(|topic| topic.partitions.into_iter().map(move |p| (topic.topic_id, p)));
     let partitions: Vec<FetchPartition> = rows
         .map(|(topic_id, p)| {
             let tp = TopicIdPartition { topic_id, partition: p.partition_index };
-            let delivery = share_fetch::decode_within(tp, p.records, &p.acquired_records, limit, room);
-            room -= delivery.ranges.iter().map(|r| r.last - r.first + 1).sum::<i64>();
+            let delivery = share_fetch::decode_within(tp, p.records, &p.acquired_records, &mut room);
             FetchPartition {
                 tp,
                 error: p.error_code,
@@ -215,6 +218,7 @@ pub fn decode_fetch(response: ShareFetchResponse, limit: usize) -> FetchAnswer {
         error: response.error_code,
         message: response.error_message.as_ref().map(ToString::to_string),
         lock: Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0)),
+        over_limit: room.full,
         partitions,
         nodes: response.node_endpoints.iter().filter_map(node).collect(),
     }

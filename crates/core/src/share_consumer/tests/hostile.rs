@@ -111,3 +111,21 @@ fn r107_a_topic_created_again_is_fetched_under_its_new_id_only() {
     assert_eq!(request.topics.iter().map(|t| t.topic_id).collect::<Vec<_>>(), [new.id]);
     assert_eq!(request.forgotten_topics_data.iter().map(|t| t.topic_id).collect::<Vec<_>>(), [topic()]);
 }
+
+#[test]
+fn answers_that_expand_to_too_much_are_asked_for_smaller_until_they_fit() {
+    let mut rig = Rig::new(false, &[1]);
+    let mut limits = Vec::new();
+    for at in 0..40 {
+        rig.poll();
+        let (node, token, request) = rig.fetch();
+        limits.push(request.max_records);
+        let answer = FetchAnswer { over_limit: at < 3, ..records(&[(0, at * 2, at * 2 + 1)]) };
+        rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+        let chunks = rig.poll();
+        rig.ack_all(&chunks);
+    }
+    let whole = limits[0];
+    assert_eq!(limits[1..4], [whole / 2, whole / 4, whole / 8]);
+    assert_eq!((limits[18], limits[20], limits[39]), (whole / 8, whole / 4, whole / 2), "{limits:?}");
+}

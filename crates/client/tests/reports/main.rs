@@ -1,0 +1,12 @@
+//! Field reports on the whole client, with answers as no healthy broker gives them.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod answers;
+mod callbacks;
+mod delivery;
+mod tracing_spans;
+
+mod log;
+mod wide;
