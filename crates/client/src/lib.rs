@@ -68,7 +68,7 @@ pub use consumer::{
 pub use error::{Error, ErrorKind, Result, Severity};
 pub use kafka_share_core::share_acks::{AckOutcome, Outcome};
 pub use kafka_share_messages::ErrorCode;
-pub use kafka_share_wire::records::Header;
+pub use kafka_share_wire::records::{Header, Headers, TimestampType};
 pub use kafka_share_wire::{Str, Uuid};
 pub use producer::{
     CheckpointCoordinator, CheckpointState, Compression, Delivery, PreparedTransaction, Producer, ProducerBuilder,

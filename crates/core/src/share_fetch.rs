@@ -59,9 +59,60 @@ pub struct Delivery {
     pub corrupt: Vec<CorruptBatch>,
     /// Acquired offsets that the broker listed more than once.
     pub repeated: i64,
-    /// Whether batches were left compressed, because the answer as a whole would have expanded to too much. Their offsets
-    /// are among the missing.
-    pub over_limit: bool,
+    /// What is left compressed for now, because the answer as a whole would expand to too much. Its offsets are not among
+    /// the ranges.
+    pub rest: Option<Deferred>,
+}
+
+/// The later part of an answer's partition, to be decoded when what came before is out of the way.
+#[derive(Debug)]
+pub struct Deferred {
+    /// The share-partition.
+    pub tp: TopicIdPartition,
+    records: Bytes,
+    ranges: Vec<AcquiredRange>,
+}
+
+impl Deferred {
+    /// Acquired offsets.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        count(&self.ranges)
+    }
+
+    /// Decodes what there is room for: one batch at the least.
+    #[must_use]
+    pub fn decode(self, limits: DecodeLimits) -> Delivery {
+        decode_ranges(self.tp, self.records, self.ranges, &mut Room::new(limits))
+    }
+
+    /// All of it undecoded, to be released.
+    #[must_use]
+    pub fn undecoded(self) -> Delivery {
+        let missing = (0..self.count() as u32).collect();
+        Delivery { missing, ..Delivery::new(self.tp, self.ranges) }
+    }
+}
+
+impl Delivery {
+    fn new(tp: TopicIdPartition, ranges: Vec<AcquiredRange>) -> Self {
+        Delivery {
+            tp,
+            entries: Vec::with_capacity(count(&ranges)),
+            ranges,
+            batches: Vec::new(),
+            gaps: Vec::new(),
+            rejected: Vec::new(),
+            missing: Vec::new(),
+            corrupt: Vec::new(),
+            repeated: 0,
+            rest: None,
+        }
+    }
+}
+
+fn count(ranges: &[AcquiredRange]) -> usize {
+    ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1)
 }
 
 /// What compressed batches may expand to, in bytes.
@@ -69,8 +120,8 @@ pub struct Delivery {
 pub struct DecodeLimits {
     /// One batch. One that expands to more is rejected as corrupt.
     pub batch: usize,
-    /// All batches of one answer together. Records beyond it are released. Never less than for one batch, so that each
-    /// answer brings something.
+    /// All batches of one answer together; those beyond it stay compressed until these have been handed out. Never less
+    /// than for one batch, so that there is always a next one.
     pub answer: usize,
 }
 
@@ -106,27 +157,15 @@ pub(crate) fn decode_within(
     room: &mut Room,
 ) -> Delivery {
     let (ranges, repeated) = sanitize(acquired, room.offsets);
-    room.offsets -= ranges.iter().map(|r| r.last - r.first + 1).sum::<i64>();
-    let count = ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1);
-    let mut decoder = Decoder {
-        out: Delivery {
-            tp,
-            ranges,
-            batches: Vec::new(),
-            entries: Vec::with_capacity(count),
-            gaps: Vec::new(),
-            rejected: Vec::new(),
-            missing: Vec::new(),
-            corrupt: Vec::new(),
-            repeated,
-            over_limit: false,
-        },
-        seen: vec![false; count],
-        read_to: -1,
-        disordered: false,
-        room,
-    };
-    let complete = count == 0 || decoder.batches(records.unwrap_or_default());
+    room.offsets -= count(&ranges) as i64;
+    Delivery { repeated, ..decode_ranges(tp, records.unwrap_or_default(), ranges, room) }
+}
+
+fn decode_ranges(tp: TopicIdPartition, records: Bytes, ranges: Vec<AcquiredRange>, room: &mut Room) -> Delivery {
+    let count = count(&ranges);
+    let out = Delivery::new(tp, ranges);
+    let mut decoder = Decoder { out, seen: vec![false; count], read_to: -1, disordered: false, room };
+    let complete = count == 0 || decoder.batches(records);
     decoder.settle_rest(complete);
     decoder.out
 }
@@ -169,10 +208,15 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     /// Answers whether the framing held to the end, so that an offset without a record is a gap.
     fn batches(&mut self, records: Bytes) -> bool {
-        let mut iter = BatchIter::new(records);
+        let mut iter = BatchIter::new(records.clone());
         for batch in &mut iter {
             match batch {
-                Ok(batch) => self.batch(&batch),
+                Ok(batch) => {
+                    if !self.batch(&batch) {
+                        self.defer(&records, &batch);
+                        return !self.disordered;
+                    }
+                }
                 Err(error) => {
                     let (first, last) = (self.out.ranges[0].first, self.out.ranges[self.out.ranges.len() - 1].last);
                     self.out.corrupt.push(CorruptBatch {
@@ -184,32 +228,53 @@ impl Decoder<'_> {
                 }
             }
         }
-        iter.truncated().is_none() && !self.disordered && !self.out.over_limit
+        iter.truncated().is_none() && !self.disordered
     }
 
-    fn batch(&mut self, batch: &RecordBatch) {
+    /// Leaves a batch, and all behind it, for later.
+    fn defer(&mut self, records: &Bytes, batch: &RecordBatch) {
+        let at = batch.as_bytes().as_ptr() as usize - records.as_ptr() as usize;
+        let from = batch.base_offset;
+        let cut = self.out.ranges.partition_point(|r| r.last < from);
+        let mut later = self.out.ranges.split_off(cut);
+        if let Some(first) = later.first_mut().filter(|r| r.first < from) {
+            self.out.ranges.push(AcquiredRange { last: from - 1, ..*first });
+            first.first = from;
+        }
+        let mut start = 0;
+        for range in &mut later {
+            range.start = start;
+            start += (range.last - range.first) as u32 + 1;
+        }
+        self.seen.truncate(count(&self.out.ranges));
+        self.out.rest = Some(Deferred { tp: self.out.tp, records: records.slice(at..), ranges: later });
+    }
+
+    /// Answers whether there was room for the batch.
+    fn batch(&mut self, batch: &RecordBatch) -> bool {
         let (first, last) = (batch.base_offset, batch.base_offset.saturating_add(i64::from(batch.last_offset_delta)));
         let from = self.out.ranges.partition_point(|r| r.last < first);
         // Batches ascend in a log. One that does not is passed over: to decode the same offsets again and again would cost
         // a hostile broker little and this client much.
         if self.out.ranges.get(from).is_none_or(|r| r.first > last) {
-            return;
+            return true;
         }
         if first <= self.read_to {
             self.disordered = true;
-            return;
+            return true;
         }
-        self.read_to = last;
         let decoded = match batch.verify_crc().and_then(|()| self.expand(batch)) {
             Ok(Some(decoded)) => Ok(decoded),
-            Ok(None) => return,
+            Ok(None) => return false,
             Err(error) => Err(error),
         };
+        self.read_to = last;
         let result =
             decoded.and_then(|decoded| if decoded.is_control() { Ok(()) } else { self.records(decoded, from) });
         if let Err(error) = result {
             self.reject(first, last, &error);
         }
+        true
     }
 
     /// Decompresses a batch; `None` where the answer has no room for it.
@@ -228,7 +293,6 @@ impl Decoder<'_> {
             Some(Err(error)) if limit == self.room.batch || !is_too_large(&error) => Err(error),
             _ => {
                 self.room.full = true;
-                self.out.over_limit = true;
                 Ok(None)
             }
         }

@@ -158,13 +158,26 @@ fn r130_many_small_bombs_expand_to_no_more_than_an_answer_may() {
     let delivery = decode_within(tp(), Some(records.clone()), &acquired(&[(0, 255)]), &mut room);
     let expanded: usize = delivery.batches.iter().map(|b| b.payload().len()).sum();
     assert!((768 << 10..=1 << 20).contains(&expanded), "{expanded} bytes");
-    assert!(delivery.over_limit && delivery.gaps.is_empty() && delivery.rejected.is_empty());
-    let delivered = delivery.entries.len() as u32;
-    assert_eq!(delivery.missing, (delivered..256).collect::<Vec<_>>(), "the rest is released, as it is");
+    assert!(delivery.missing.is_empty() && delivery.gaps.is_empty() && delivery.rejected.is_empty());
+    let delivered = delivery.entries.len() as i64;
+    assert_eq!(delivery.ranges.iter().map(|r| (r.first, r.last)).collect::<Vec<_>>(), [(0, delivered - 1)]);
     // The room is that of the answer: the next partition has none.
-    let next = decode_within(tp(), Some(records), &acquired(&[(0, 255)]), &mut room);
-    assert!(next.entries.is_empty() && next.over_limit);
-    assert_eq!(next.missing.len(), 256);
+    let next = decode_within(tp(), Some(records), &acquired(&[(2, 9), (12, 255)]), &mut room);
+    assert!(next.entries.is_empty() && next.ranges.is_empty());
+    assert_eq!(next.rest.as_ref().map(Deferred::count), Some(252));
+    // What is left comes in parts of that size, each record once.
+    let mut seen = values(&delivery).len();
+    let mut rest = delivery.rest;
+    while let Some(part) = rest {
+        let delivery = part.decode(DecodeLimits { batch: 1 << 20, answer: 1 << 20 });
+        assert!(delivery.batches.iter().map(|b| b.payload().len()).sum::<usize>() <= 1 << 20);
+        assert_eq!(delivery.ranges[0].first, seen as i64);
+        seen += delivery.entries.len();
+        rest = delivery.rest;
+    }
+    assert_eq!(seen, 256);
+    let parts = next.rest.unwrap().undecoded();
+    assert_eq!((parts.missing.len(), parts.ranges[1].start), (252, 8));
 }
 
 #[test]
@@ -173,11 +186,11 @@ fn an_answer_always_has_room_for_one_batch_and_for_what_is_not_compressed() {
     let first = decode_within(tp(), Some(bombs(1, 2, 400 << 10)), &acquired(&[(0, 1)]), &mut room);
     assert_eq!(first.entries.len(), 2);
     let second = decode_within(tp(), Some(bombs(1, 2, 400 << 10)), &acquired(&[(0, 1)]), &mut room);
-    assert_eq!(second.missing, [0, 1]);
+    assert_eq!((second.entries.len(), second.rest.map(|r| r.count())), (0, Some(2)));
     let plain = decode_within(tp(), Some(batch(0, 3).freeze()), &acquired(&[(0, 2)]), &mut room);
-    assert_eq!((plain.entries.len(), plain.over_limit), (3, false));
+    assert_eq!((plain.entries.len(), plain.rest.is_none()), (3, true));
     // Over the limit of a batch is corrupt, whatever room there is.
     let mut room = Room::new(DecodeLimits { batch: 1 << 10, answer: 1 << 20 });
     let large = decode_within(tp(), Some(bombs(1, 2, 4 << 10)), &acquired(&[(0, 1)]), &mut room);
-    assert_eq!((large.rejected.len(), large.over_limit), (2, false));
+    assert_eq!((large.rejected.len(), large.rest.is_none()), (2, true));
 }

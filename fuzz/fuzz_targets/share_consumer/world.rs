@@ -56,6 +56,7 @@ impl World {
             max_wait: Duration::from_millis(500),
             min_bytes: 1,
             max_bytes: 1 << 20,
+            decode_limits: share_fetch::DecodeLimits { batch: 1 << 20, answer: 1 << 20 },
             record_limit: u.arbitrary()?,
             backoff: Backoff { first: Duration::from_millis(100), limit: Duration::from_secs(1) },
             max_ack_age: Duration::from_secs(5),
@@ -282,8 +283,7 @@ impl World {
         }
         self.deliveries += partitions.len();
         let lock = Duration::from_millis(u64::from(u.arbitrary::<u16>()?));
-        let over_limit = u.ratio(1, 8)?;
-        Ok(FetchAnswer { error: code, message: None, lock, partitions, nodes: Vec::new(), over_limit })
+        Ok(FetchAnswer { error: code, message: None, lock, partitions, nodes: Vec::new() })
     }
 
     /// The next `count` offsets of a partition; of every seventh the record is a gap.

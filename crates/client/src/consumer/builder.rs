@@ -230,13 +230,13 @@ impl ShareConsumerBuilder {
         self
     }
 
-    /// Bytes that compressed records may expand to (default: 64 MiB for one batch, 256 MiB for one answer to a fetch), so that
-    /// what a producer or broker compressed cannot take all memory. There is an answer of each broker at a time, and one
-    /// more of each with [`prefetch`](Self::prefetch).
+    /// Bytes that compressed records may expand to (default: 64 MiB for one batch, 256 MiB for the records of one answer
+    /// to a fetch that are expanded at a time), so that what a producer or broker compressed cannot take all memory. There
+    /// is an answer of each broker at a time, and one more of each with [`prefetch`](Self::prefetch).
     ///
     /// A `batch` that expands to more is rejected as a corrupt one, with an error in the log: raise the limit where producers
-    /// send such. Records beyond the limit of the `answer` are released and come again; fetches then ask for less, until
-    /// answers fit. An answer's limit is never less than a batch's.
+    /// send such. Records beyond the limit of the `answer` stay compressed until polls have handed out those before them,
+    /// their locks running. An answer's limit is never less than a batch's.
     pub fn max_decompressed_bytes(mut self, batch: usize, answer: usize) -> Self {
         self.decode_limits = DecodeLimits { batch, answer };
         self
@@ -338,6 +338,7 @@ impl ShareConsumerBuilder {
             api_timeout: cluster.config().default_api_timeout,
             metadata_max_age: cluster.config().metadata_max_age,
             prefetch: self.prefetch,
+            decode_limits: self.decode_limits,
             lock_renewal: self.lock_renewal,
         };
         let machine = ShareConsumer::new(config, Instant::now());

@@ -233,6 +233,9 @@ impl Driver {
             }
             Done::Metadata(Err(error)) => {
                 tracing::debug!(%error, "metadata of the subscribed topics is not available");
+                if error.kind() == ErrorKind::Unsupported {
+                    self.shared.report(error);
+                }
                 self.shared.with(|m, now| m.handle_metadata_failure(now));
             }
             Done::Disconnected(node, connection) => {
@@ -275,6 +278,10 @@ async fn metadata(shared: &Shared, topics: &[Str]) -> Result<Vec<TopicLeaders>> 
     let deadline = Instant::now() + shared.cluster.config().request_timeout;
     shared.cluster.refresh_inner(topics, shared.creates_topics, deadline).await?;
     let known = topics.iter().filter_map(|name| shared.cluster.cached_topic(name));
+    if known.clone().any(|t| t.id.is_zero()) {
+        let text = "share groups are not supported by this cluster: it tells no topic ids, which need Metadata version 10 (Kafka 2.8)";
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
     Ok(known.map(|t| TopicLeaders { id: t.id, name: t.name.clone(), leaders: t.leaders.clone() }).collect())
 }
 
@@ -311,13 +318,6 @@ async fn fetch(
         tracing::error!(
             topic_id = %tp.topic_id, partition = tp.partition, offsets,
             "the broker lists acquired offsets more than once; each is delivered once"
-        );
-    }
-    if answer.over_limit {
-        let limit = shared.decode_limits.answer;
-        tracing::warn!(
-            limit,
-            "records of one answer expand to more than max_decompressed_bytes: the rest is released, and comes again in smaller answers"
         );
     }
     Ok(answer)

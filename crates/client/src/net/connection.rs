@@ -26,6 +26,8 @@ enum Command {
     Call(Call, oneshot::Sender<Answer>),
     Abandon(i32),
     Throttle(Duration),
+    /// The broker's answers cannot be trusted any more.
+    Damaged(String),
 }
 
 /// Where a connection stands.
@@ -292,8 +294,11 @@ impl<R: Request> Submitted<R> {
         let connection = self.pending.guard.connection.clone();
         let body = self.pending.answer().await?;
         let (_, response) = frame::decode_response::<R>(body, self.version).map_err(|e| {
-            let text = format!("{}: damaged answer to {} version {}: {e}", connection.peer, R::NAME, self.version);
-            Error::new(ErrorKind::Protocol, text).after_sending()
+            let text = format!("damaged answer to {} version {}: {e}", R::NAME, self.version);
+            // What else it says is no better; and share sessions end with their connection, so that no record stays locked
+            // that came in an answer which nobody could read.
+            let _ = connection.commands.try_send(Command::Damaged(text.clone()));
+            Error::new(ErrorKind::Protocol, format!("{}: {text}", connection.peer)).after_sending()
         })?;
         connection.obey_throttle(response.throttle_time_ms());
         Ok(response)
@@ -408,6 +413,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
                 self.machine.handle_abandon(id);
             }
             Command::Throttle(time) => self.machine.handle_throttle(now, time),
+            Command::Damaged(reason) => self.machine.handle_closed(&reason),
         }
     }
 
@@ -464,3 +470,7 @@ fn advance(outgoing: &mut VecDeque<Bytes>, mut written: usize) {
         outgoing.pop_front();
     }
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

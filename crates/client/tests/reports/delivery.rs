@@ -1,7 +1,7 @@
 //! Delivery and acknowledgement as applications use them: orders, tails, long runs, words said twice.
 
 use crate::support::{GROUP, LONG, Mode, Rig, SHORT, offsets};
-use crate::wide::{builder, count, until};
+use crate::wide::{WIDE, builder, count, produce_to, until, wide_topic};
 use kafka_share::admin::AutoOffsetReset;
 use kafka_share::admin::ShareGroupSettings;
 use kafka_share::{AckOutcome, AckType, Admin, ErrorKind, KafkaShareConsumer, Outcome, ProducerRecord, ShareRecords};
@@ -9,7 +9,7 @@ use kafka_share_messages::ApiKey;
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn runs(outcomes: &[AckOutcome]) -> Vec<(i64, i64)> {
     outcomes.iter().map(|o| (o.first_offset, o.last_offset)).collect()
@@ -43,6 +43,68 @@ async fn r023_the_tail_of_an_implicit_consumer_comes_again_unless_it_was_committ
         let second = rig.consumer(Mode::Explicit);
         assert_eq!(offsets(&rig.receive(&second, again.len()).await), again, "committed: {committed}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r001_a_partition_whose_last_acknowledgements_ride_along_is_forgotten() {
+    let rig = Rig::new(1).await;
+    wide_topic(&rig, 1).await;
+    rig.produce(0..2).await;
+    let consumer = builder(&rig).fetch_max_wait(Duration::from_millis(50)).build().unwrap();
+    consumer.subscribe([rig.topic().as_str(), WIDE]).unwrap();
+    let records = rig.receive(&consumer, 3).await;
+    // One topic goes; its record is still in hand, and accepted with the next fetch.
+    consumer.subscribe([rig.topic()]).unwrap();
+    let session = || rig.broker.dump().share.sessions.iter().flat_map(|s| s.partitions.clone()).collect::<Vec<_>>();
+    let end = Instant::now() + LONG;
+    while rig.broker.dump().groups.iter().flat_map(|g| &g.members).any(|m| m.assigned.len() != 1) {
+        assert!(Instant::now() < end);
+        assert!(consumer.poll(Duration::from_millis(20)).await.unwrap().is_empty());
+    }
+    for records in &records {
+        consumer.acknowledge_all(records, AckType::Accept).unwrap();
+    }
+    let mut told = Vec::new();
+    while told.is_empty() {
+        assert!(Instant::now() < end);
+        assert!(consumer.poll(Duration::from_millis(20)).await.unwrap().is_empty());
+        told = consumer.poll_outcomes();
+    }
+    // What is written to it now is not acquired, and the session does not have it.
+    produce_to(&rig, WIDE, 0, 1..2).await;
+    let id = rig.cluster.cached_topic(&rig.topic()).unwrap().id.to_string();
+    while session() != [(id.clone(), 0)] {
+        assert!(Instant::now() < end, "{:?}", session());
+        assert!(consumer.poll(Duration::from_millis(20)).await.unwrap().is_empty());
+    }
+    let fetches = count(&rig, ApiKey::SHARE_FETCH);
+    assert!(consumer.poll(Duration::from_millis(500)).await.unwrap().is_empty());
+    assert!(rig.broker.fault_hits(fetches) <= 11, "{} fetches in half a second", rig.broker.fault_hits(fetches));
+    let wide = rig.broker.dump().share.partitions.into_iter().find(|p| p.topic == WIDE).unwrap();
+    assert_eq!(wide.acquired, 0, "{wide:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r026_renew_and_accept_from_another_task_are_one_final_word() {
+    let rig = Rig::new(1).await;
+    rig.produce(0..1).await;
+    let consumer = rig.consumer(Mode::Explicit);
+    let records = rig.receive(&consumer, 1).await;
+    let (acknowledger, id) = (consumer.acknowledger(), record_at(&records, 0));
+    tokio::spawn(async move {
+        acknowledger.acknowledge(id, AckType::Renew).unwrap();
+        acknowledger.acknowledge(id, AckType::Accept).unwrap();
+        let error = acknowledger.acknowledge(id, AckType::Reject).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidState);
+    })
+    .await
+    .unwrap();
+    assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(rig.topic(), 0)], Outcome::Acknowledged);
+    let accepted = consumer.poll_outcomes().iter().filter(|o| o.ack_type == Some(AckType::Accept)).count();
+    assert_eq!(accepted, 1);
+    assert_eq!(consumer.acknowledger().acknowledge(id, AckType::Reject).unwrap_err().kind(), ErrorKind::InvalidState);
+    rig.produce(1..2).await;
+    assert_eq!(offsets(&rig.receive(&consumer, 1).await), [(1, 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

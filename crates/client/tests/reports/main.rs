@@ -5,7 +5,11 @@ mod support;
 
 mod answers;
 mod callbacks;
+mod connections;
+mod contents;
 mod delivery;
+mod hostile;
+mod leaders;
 mod tracing_spans;
 
 mod log;

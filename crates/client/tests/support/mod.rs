@@ -60,12 +60,28 @@ impl Rig {
         self.cluster.cached_topic(TOPIC).unwrap().leaders[0].id
     }
 
+    /// The node that leads the partition, as the broker has it.
+    pub(crate) fn leader_node(&self) -> i32 {
+        let dump = self.broker.dump();
+        dump.partitions.iter().find(|p| p.topic == TOPIC && p.partition == 0).map_or(-1, |p| p.leader)
+    }
+
     /// Writes records whose values are their offsets.
     pub(crate) async fn produce(&self, offsets: Range<i64>) {
         for offset in offsets {
             drop(self.producer.send(ProducerRecord::new(TOPIC).partition(0).value(offset.to_string())).await.unwrap());
         }
         self.producer.flush().await.unwrap();
+    }
+
+    /// Writes records `0..count`, whose values are their offsets, as one batch.
+    pub(crate) async fn produce_at_once(&self, count: i64) {
+        let builder = Producer::builder("").cluster(Arc::clone(&self.cluster));
+        let producer = builder.linger(LONG).batch_size(1 << 20).build().unwrap();
+        for offset in 0..count {
+            drop(producer.send(ProducerRecord::new(TOPIC).partition(0).value(offset.to_string())).await.unwrap());
+        }
+        producer.flush().await.unwrap();
     }
 
     pub(crate) fn consumer(&self, mode: AcknowledgementMode) -> KafkaShareConsumer {

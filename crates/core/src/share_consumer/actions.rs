@@ -241,6 +241,7 @@ impl ShareConsumer {
         }
         if let Some(before) = now.checked_sub(super::LOCK_GRACE) {
             self.table.expire(before);
+            self.deferred.retain(|d| d.lock_until > before);
             self.drop_dead_buffers();
         }
     }

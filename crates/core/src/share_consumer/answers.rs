@@ -1,10 +1,12 @@
 //! What brokers answered, and what it means for sessions, locks and acknowledgements.
 
 use super::{
-    Buffered, ConsumerEvent, FetchAnswer, Group, InFlight, InFlightKind, RequestFailure, ShareConsumer, TopicLeaders,
+    Buffered, ConsumerEvent, DeferredPart, FetchAnswer, Group, InFlight, InFlightKind, RequestFailure, ShareConsumer,
+    TopicLeaders,
 };
 use crate::metadata::{Leader, Node, TopicIdPartition};
 use crate::share_acks::{AckType, Outcome};
+use crate::share_fetch::Delivery;
 use crate::share_membership::MembershipEvent;
 use crate::share_session::SessionPlan;
 use kafka_share_messages::{ErrorCode, ShareAcknowledgeResponse, ShareGroupHeartbeatResponse};
@@ -15,10 +17,6 @@ use std::time::{Duration, Instant};
 
 /// How long a leader hint counts as one of a row.
 const HINT_MEMORY: Duration = Duration::from_secs(10);
-/// Fetches ask for 2^20 times less at the least: one record, of any usual limit.
-const MAX_SHRINK: u32 = 20;
-/// Answers that fit, one after the other, before fetches ask for twice as much again.
-const FITTING_TO_GROW: u32 = 16;
 
 impl ShareConsumer {
     /// The coordinator's answer to a heartbeat.
@@ -143,6 +141,7 @@ impl ShareConsumer {
     /// A partition is led by another broker now: the old one's locks on it are gone.
     fn lose_partition(&mut self, node: i32, tp: TopicIdPartition) {
         self.table.lose(node, Some(tp));
+        self.deferred.retain(|d| d.node != node || d.part.tp != tp);
         self.drop_dead_buffers();
         let Some(state) = self.nodes.get_mut(&node) else { return };
         let mut ended = Vec::new();
@@ -241,7 +240,6 @@ impl ShareConsumer {
         let codes = answer.partitions.iter().map(|p| (p.tp, p.ack_error)).collect();
         self.settle(now, node, in_flight, &codes, None);
         let lock = self.note_lock(answer.lock);
-        self.note_size(&answer);
         for partition in answer.partitions {
             if partition.error.is_err() {
                 self.partition_error(
@@ -254,7 +252,7 @@ impl ShareConsumer {
                 );
             } else {
                 self.hints.remove(&partition.tp);
-                self.deliver(now, node, partition.delivery, lock);
+                self.deliver(now, node, partition.delivery, now + lock);
             }
         }
     }
@@ -271,20 +269,6 @@ impl ShareConsumer {
         answer
     }
 
-    /// What did not fit is released, which costs those records a delivery: the next answers are to be smaller.
-    fn note_size(&mut self, answer: &FetchAnswer) {
-        if answer.over_limit {
-            self.shrink = (self.shrink + 1).min(MAX_SHRINK);
-            self.fitting = 0;
-        } else if self.shrink > 0 && answer.partitions.iter().any(|p| !p.delivery.entries.is_empty()) {
-            self.fitting += 1;
-            if self.fitting == FITTING_TO_GROW {
-                self.shrink -= 1;
-                self.fitting = 0;
-            }
-        }
-    }
-
     fn session_advanced(&mut self, node: i32, plan: Option<&SessionPlan>) {
         let state = self.nodes.entry(node).or_default();
         state.failures = 0;
@@ -294,11 +278,14 @@ impl ShareConsumer {
         }
     }
 
-    fn deliver(&mut self, now: Instant, node: i32, mut delivery: crate::share_fetch::Delivery, lock: Duration) {
+    pub(super) fn deliver(&mut self, now: Instant, node: i32, mut delivery: Delivery, lock_until: Instant) {
+        if let Some(part) = delivery.rest.take() {
+            self.deferred.push_back(DeferredPart { node, lock_until, part });
+        }
         if delivery.ranges.is_empty() {
             return;
         }
-        let slot = self.table.open(node, delivery.tp, std::mem::take(&mut delivery.ranges), now + lock);
+        let slot = self.table.open(node, delivery.tp, std::mem::take(&mut delivery.ranges), lock_until);
         self.table.mark_gaps(slot, delivery.gaps.drain(..), now);
         self.table.acknowledge_held(slot, delivery.rejected.drain(..), AckType::Reject, now);
         self.table.acknowledge_held(slot, delivery.missing.drain(..), AckType::Release, now);

@@ -1,6 +1,6 @@
 //! Records on their way to the application: renewed ones again, then what the buffer holds.
 
-use super::{Chunk, InFlightKind, NodeState, ShareConsumer};
+use super::{Chunk, DeferredPart, InFlightKind, NodeState, ShareConsumer};
 use crate::share_acks::RecordHandle;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,11 @@ impl ShareConsumer {
         let mut left = self.config.max_poll_records.min(most);
         let mut chunks = self.take_renewed(&mut left);
         while left > 0 {
-            let Some(chunk) = self.take_buffered(now, left) else { break };
+            // What is expanded for this poll is what one answer may have; the next part is for the next poll.
+            if self.buffer.is_empty() && (!chunks.is_empty() || !self.expand_deferred(now)) {
+                break;
+            }
+            let Some(chunk) = self.take_buffered(now, left) else { continue };
             left -= chunk.entries().len();
             chunks.push(chunk);
         }
@@ -37,7 +41,10 @@ impl ShareConsumer {
     /// the buffer.
     pub fn take_one(&mut self, now: Instant) -> Option<Chunk> {
         let renewed = if self.table.has_renewed() { self.take_renewed(&mut 1).pop() } else { None };
-        let chunk = renewed.or_else(|| self.take_buffered(now, 1));
+        let mut chunk = renewed;
+        while chunk.is_none() && (!self.buffer.is_empty() || self.expand_deferred(now)) {
+            chunk = self.take_buffered(now, 1);
+        }
         if self.config.implicit {
             self.delivered.extend(chunk.clone());
         }
@@ -64,6 +71,20 @@ impl ShareConsumer {
             self.hand_out(&chunk, now);
             return Some(chunk);
         }
+    }
+
+    /// Expands the next part that was left compressed; `false` where there is none. Once its lock has ended it is dropped.
+    fn expand_deferred(&mut self, now: Instant) -> bool {
+        let Some(DeferredPart { node, lock_until, part }) = self.deferred.pop_front() else { return false };
+        if lock_until > now {
+            let wanted = !self.closing && self.assignment.contains(&part.tp);
+            let behind = std::mem::take(&mut self.deferred);
+            let delivery = if wanted { part.decode(self.config.decode_limits) } else { part.undecoded() };
+            // What is left of it comes before what was behind it.
+            self.deliver(now, node, delivery, lock_until);
+            self.deferred.extend(behind);
+        }
+        true
     }
 
     fn note_taken(&mut self, now: Instant, wanted: bool) {
@@ -118,12 +139,14 @@ impl ShareConsumer {
         if self.closing {
             return false;
         }
-        if self.buffer.is_empty() && (self.wanted || self.owed) {
+        let empty = self.buffer.is_empty() && self.deferred.is_empty();
+        if empty && (self.wanted || self.owed) {
             return true;
         }
         // An application that does not come back must not hold locks that run out, and wear out the delivery count.
         let recently = self.last_poll.is_some_and(|at| now.saturating_duration_since(at) < self.assumed_lock() / 2);
-        let waiting = || self.buffer.iter().map(|b| b.delivery.entries.len() - b.next).sum::<usize>();
+        let expanded = || self.buffer.iter().map(|b| b.delivery.entries.len() - b.next).sum::<usize>();
+        let waiting = || expanded() + self.deferred.iter().map(|d| d.part.count()).sum::<usize>();
         self.config.prefetch > 0 && recently && waiting() < self.config.prefetch
     }
 

@@ -16,7 +16,7 @@ pub use types::{
 
 use crate::metadata::{Leader, TopicIdPartition};
 use crate::share_acks::{AckError, AckOutcome, AckTable, AckType, Outcome, RecordHandle, SlotRef, Taken};
-use crate::share_fetch::Delivery;
+use crate::share_fetch::{Deferred, Delivery};
 use crate::share_membership::Membership;
 use crate::share_session::{SessionPlan, ShareSession};
 use kafka_share_messages::ErrorCode;
@@ -44,6 +44,8 @@ pub struct ShareConsumer {
     /// Partitions that may not be fetched before a moment, after an error of their own.
     paused: BTreeMap<TopicIdPartition, Instant>,
     buffer: VecDeque<Buffered>,
+    /// What comes behind the buffer, not expanded yet.
+    deferred: VecDeque<DeferredPart>,
     /// What the last poll handed out, in implicit mode.
     delivered: Vec<Chunk>,
     wanted: bool,
@@ -59,10 +61,6 @@ pub struct ShareConsumer {
     commits: BTreeMap<u64, Commit>,
     next_commit: u64,
     next_token: u64,
-    /// Answers expanded to more than fits: fetches ask for so many halves less.
-    shrink: u32,
-    /// Answers in a row that fitted.
-    fitting: u32,
     /// As many acknowledgements are pending as may be.
     many_acks: bool,
     lock_timeout: Option<Duration>,
@@ -79,6 +77,13 @@ struct Buffered {
     delivery: Arc<Delivery>,
     slot: SlotRef,
     next: usize,
+}
+
+#[derive(Debug)]
+struct DeferredPart {
+    node: i32,
+    lock_until: Instant,
+    part: Deferred,
 }
 
 #[derive(Debug, Default)]
@@ -154,6 +159,7 @@ impl ShareConsumer {
             names: BTreeMap::new(),
             paused: BTreeMap::new(),
             buffer: VecDeque::new(),
+            deferred: VecDeque::new(),
             delivered: Vec::new(),
             wanted: false,
             asked: false,
@@ -164,8 +170,6 @@ impl ShareConsumer {
             commits: BTreeMap::new(),
             next_commit: 0,
             next_token: 0,
-            shrink: 0,
-            fitting: 0,
             many_acks: false,
             lock_timeout: None,
             sleeps_until: None,
@@ -234,7 +238,7 @@ impl ShareConsumer {
     /// Whether records wait in the buffer.
     #[must_use]
     pub fn has_records(&self) -> bool {
-        !self.buffer.is_empty() || self.table.has_renewed()
+        !self.buffer.is_empty() || !self.deferred.is_empty() || self.table.has_renewed()
     }
 
     /// Acknowledges one record.
@@ -453,6 +457,7 @@ impl ShareConsumer {
     }
 
     fn discard_buffer(&mut self) {
+        self.deferred.clear();
         for buffered in std::mem::take(&mut self.buffer) {
             self.table.unreference(buffered.slot);
         }
@@ -461,6 +466,7 @@ impl ShareConsumer {
     /// The session with a node is gone: nothing acquired through it can be acknowledged any more.
     fn lose_session(&mut self, node: i32) {
         self.table.lose(node, None);
+        self.deferred.retain(|d| d.node != node);
         self.drop_dead_buffers();
         let Some(state) = self.nodes.get_mut(&node) else { return };
         state.session.reset();

@@ -70,15 +70,14 @@ impl ShareConsumer {
             batches.sort_by_key(|b| b.first_offset);
             fetch_request::FetchPartition { partition_index, acknowledgement_batches: batches, ..Default::default() }
         };
-        let limit = (i32::try_from(self.config.max_poll_records).unwrap_or(i32::MAX) >> self.shrink).max(1);
-        let max_bytes = (self.config.max_bytes >> self.shrink).max(self.config.max_bytes.min(1));
+        let limit = i32::try_from(self.config.max_poll_records).unwrap_or(i32::MAX);
         ShareFetchRequest {
             group_id: Some(self.config.group_id.clone()),
             member_id: Some(self.config.member_id.clone()),
             share_session_epoch: plan.epoch,
             max_wait_ms: i32::try_from(self.config.max_wait.as_millis()).unwrap_or(i32::MAX),
             min_bytes: self.config.min_bytes,
-            max_bytes,
+            max_bytes: self.config.max_bytes,
             max_records: limit,
             batch_size: limit,
             share_acquire_mode: i8::from(self.config.record_limit),

@@ -46,6 +46,7 @@ impl Rig {
             member_id: "m".into(),
             rack: None,
             implicit,
+            decode_limits: LIMITS,
             max_poll_records: 100,
             max_wait: Duration::from_millis(500),
             min_bytes: 1,
@@ -172,7 +173,7 @@ fn partition(p: i32, error: ErrorCode, delivery: Delivery) -> FetchPartition {
 }
 
 fn refusal(error: ErrorCode) -> FetchAnswer {
-    FetchAnswer { error, message: None, lock: LOCK, partitions: Vec::new(), nodes: Vec::new(), over_limit: false }
+    FetchAnswer { error, message: None, lock: LOCK, partitions: Vec::new(), nodes: Vec::new() }
 }
 
 fn acked(rows: &[(i32, ErrorCode)]) -> ShareAcknowledgeResponse {

@@ -46,6 +46,8 @@ pub struct ConsumerConfig {
     pub metadata_max_age: Duration,
     /// Records that may wait here while the application works, beyond what it asked for; 0 fetches only while it waits.
     pub prefetch: usize,
+    /// What the compressed batches of an answer may expand to.
+    pub decode_limits: DecodeLimits,
     /// For how long the locks of records in the application's hands are renewed unasked; `None` renews nothing.
     pub lock_renewal: Option<Duration>,
 }
@@ -170,8 +172,6 @@ pub struct FetchAnswer {
     pub partitions: Vec<FetchPartition>,
     /// Addresses of the leaders named.
     pub nodes: Vec<Node>,
-    /// Whether records were left compressed and are released, because all together would have expanded to too much.
-    pub over_limit: bool,
 }
 
 /// One partition of a ShareFetch answer.
@@ -218,7 +218,6 @@ pub fn decode_fetch(response: ShareFetchResponse, limits: DecodeLimits) -> Fetch
         error: response.error_code,
         message: response.error_message.as_ref().map(ToString::to_string),
         lock: Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0)),
-        over_limit: room.full,
         partitions,
         nodes: response.node_endpoints.iter().filter_map(node).collect(),
     }

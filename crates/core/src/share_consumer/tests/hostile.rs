@@ -112,20 +112,77 @@ fn r107_a_topic_created_again_is_fetched_under_its_new_id_only() {
     assert_eq!(request.forgotten_topics_data.iter().map(|t| t.topic_id).collect::<Vec<_>>(), [topic()]);
 }
 
-#[test]
-fn answers_that_expand_to_too_much_are_asked_for_smaller_until_they_fit() {
-    let mut rig = Rig::new(false, &[1]);
-    let mut limits = Vec::new();
-    for at in 0..40 {
-        rig.poll();
-        let (node, token, request) = rig.fetch();
-        limits.push(request.max_records);
-        let answer = FetchAnswer { over_limit: at < 3, ..records(&[(0, at * 2, at * 2 + 1)]) };
-        rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
-        let chunks = rig.poll();
-        rig.ack_all(&chunks);
+/// An answer for partition 0 whose records, one of 300 KiB in each batch, expand to more than the limit of 1 MiB.
+fn swollen(first: i64, last: i64) -> FetchAnswer {
+    use kafka_share_messages::ShareFetchResponse;
+    use kafka_share_messages::share_fetch_response::{PartitionData, ShareFetchableTopicResponse};
+    let mut records = bytes::BytesMut::new();
+    for offset in first..=last {
+        let compression = kafka_share_wire::compression::Compression::Gzip;
+        let mut builder = BatchBuilder::new(BatchOptions { base_offset: offset, compression, ..Default::default() });
+        builder.append(0, None, Some(&vec![7; 300 << 10]), []).unwrap();
+        records.extend_from_slice(&builder.finish().unwrap());
     }
-    let whole = limits[0];
-    assert_eq!(limits[1..4], [whole / 2, whole / 4, whole / 8]);
-    assert_eq!((limits[18], limits[20], limits[39]), (whole / 8, whole / 4, whole / 2), "{limits:?}");
+    let acquired = AcquiredRecords { first_offset: first, last_offset: last, delivery_count: 1, ..Default::default() };
+    let partition =
+        PartitionData { records: Some(records.freeze()), acquired_records: vec![acquired], ..Default::default() };
+    let topic = ShareFetchableTopicResponse { topic_id: topic(), partitions: vec![partition], ..Default::default() };
+    let response =
+        ShareFetchResponse { responses: vec![topic], acquisition_lock_timeout_ms: 30_000, ..Default::default() };
+    decode_fetch(response, LIMITS)
+}
+
+#[test]
+fn r130_an_answer_that_expands_to_too_much_is_handed_out_in_parts() {
+    let mut rig = Rig::new(false, &[1]);
+    rig.poll();
+    let (node, token, _) = rig.fetch();
+    rig.machine.handle_fetch(rig.now, node, token, Ok(swollen(0, 9)));
+    let mut parts = Vec::new();
+    while parts.iter().sum::<usize>() < 10 {
+        let chunks = rig.poll();
+        let bytes: usize = chunks.iter().flat_map(|c| &c.delivery.batches).map(|b| b.payload().len()).sum();
+        assert!((1..=1 << 20).contains(&bytes), "{bytes} bytes at a time");
+        assert!(chunks.iter().flat_map(Chunk::entries).all(|e| e.delivery_count == 1));
+        parts.push(chunks.iter().map(|c| c.entries().len()).sum());
+        rig.ack_all(&chunks);
+        assert!(parts.len() > 3 || rig.requests().is_empty(), "no fetch while there are records");
+    }
+    assert_eq!(parts, [3, 3, 3, 1]);
+    let commit = rig.machine.commit(rig.now + LOCK);
+    let (node, token, request) = rig.acknowledge();
+    let accepted: Vec<_> = ranges(&request).into_iter().map(|(first, last, types)| (last - first + 1, types)).collect();
+    assert_eq!(accepted, [3, 3, 3, 1].map(|count| (count, vec![1])), "all accepted, none released");
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
+    assert!(rig.machine.poll_commit(commit).is_some());
+}
+
+#[test]
+fn what_is_left_compressed_goes_with_its_session_its_lock_and_its_assignment() {
+    let received = || {
+        let mut rig = Rig::new(false, &[1]);
+        rig.poll();
+        let (node, token, _) = rig.fetch();
+        rig.machine.handle_fetch(rig.now, node, token, Ok(swollen(0, 9)));
+        let chunks = rig.poll();
+        assert_eq!(chunks[0].entries().len(), 3);
+        (rig, node)
+    };
+    // The session is lost.
+    let (mut rig, node) = received();
+    rig.machine.handle_disconnected(rig.now, node);
+    assert!(rig.poll().is_empty() && !rig.machine.has_records());
+    // The lock ends before anybody comes back.
+    let (mut rig, _) = received();
+    rig.now += LOCK + Duration::from_secs(1);
+    rig.machine.handle_timeout(rig.now);
+    assert!(rig.poll().is_empty() && !rig.machine.has_records());
+    // The partition is revoked: what was not handed out is released, so that others may have it.
+    let (mut rig, _) = received();
+    rig.now += Duration::from_secs(6);
+    let Some(Action::Heartbeat(token, _)) = rig.machine.poll_action(rig.now) else { panic!("heartbeat expected") };
+    rig.machine.handle_heartbeat(rig.now, token, Ok(&heartbeat(&[])));
+    assert!(rig.poll().is_empty());
+    let (_, _, request) = rig.acknowledge();
+    assert_eq!(ranges(&request), [(3, 9, vec![2])]);
 }
