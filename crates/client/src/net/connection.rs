@@ -418,6 +418,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
     }
 
     fn carry_outputs(&mut self) {
+        if self.machine.is_closed() {
+            // Before anybody hears of it: who comes again at once must get another connection.
+            self.commands.close();
+        }
         while let Some(output) = self.machine.poll_output() {
             match output {
                 Output::Transmit(frame) => self.outgoing.extend(frame.into_segments()),

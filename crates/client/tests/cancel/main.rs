@@ -1,7 +1,11 @@
 //! Every async method of the share consumer, dropped at each of its await points: nothing is lost, nothing is accepted
 //! unasked, and no acknowledgement has two outcomes.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod admin;
+mod streams;
 
 use kafka_share::{AckOutcome, AckType, KafkaShareConsumer, Outcome};
 use std::future::poll_fn;
@@ -10,10 +14,10 @@ use std::task::Poll;
 use support::{LONG, Mode, Rig, SHORT, offsets};
 
 /// More await points than any of the calls has here.
-const POINTS: usize = 40;
+pub(crate) const POINTS: usize = 40;
 
 /// Polls a future `times` times at most, then drops it.
-async fn drop_after<F: Future>(times: usize, future: F) -> Option<F::Output> {
+pub(crate) async fn drop_after<F: Future>(times: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = times;
     poll_fn(|context| {
@@ -32,14 +36,14 @@ async fn drop_after<F: Future>(times: usize, future: F) -> Option<F::Output> {
 }
 
 /// Each offset with its outcome.
-fn flat(outcomes: &[AckOutcome]) -> Vec<(i64, Outcome)> {
+pub(crate) fn flat(outcomes: &[AckOutcome]) -> Vec<(i64, Outcome)> {
     let mut all: Vec<_> =
         outcomes.iter().flat_map(|o| (o.first_offset..=o.last_offset).map(|at| (at, o.outcome))).collect();
     all.sort_unstable_by_key(|(offset, _)| *offset);
     all
 }
 
-fn all_acknowledged(count: usize) -> Vec<(i64, Outcome)> {
+pub(crate) fn all_acknowledged(count: usize) -> Vec<(i64, Outcome)> {
     (0..count as i64).map(|offset| (offset, Outcome::Acknowledged)).collect()
 }
 
@@ -94,7 +98,7 @@ async fn r160_recv_dropped_at_every_await_point() {
 }
 
 /// One more record, delivered and accepted, but not sent.
-async fn acknowledged(rig: &Rig, consumer: &KafkaShareConsumer, offset: i64) {
+pub(crate) async fn acknowledged(rig: &Rig, consumer: &KafkaShareConsumer, offset: i64) {
     rig.produce(offset..offset + 1).await;
     let records = rig.receive(consumer, 1).await;
     assert_eq!(offsets(&records), [(offset, 1)]);
@@ -154,4 +158,12 @@ async fn r166_close_dropped_at_every_await_point() {
     let dump = rig.broker.dump();
     assert_eq!(dump.groups.iter().map(|g| g.members.len()).sum::<usize>(), 0);
     assert!(dump.share.sessions.is_empty());
+}
+
+/// Each async method has its test here, which polls and drops it; streams have theirs beside.
+#[test]
+fn every_async_method_is_dropped_somewhere() {
+    let tested = ["poll", "recv", "commit_sync", "next_outcome", "close"];
+    let tested: std::collections::BTreeSet<String> = tested.into_iter().map(str::to_owned).collect();
+    assert_eq!(admin::async_methods("src/consumer"), tested);
 }
