@@ -43,6 +43,14 @@
 //! application holds; a record that is acknowledged with [`AckType::Renew`] comes from the next poll again with its new
 //! lock, as in Java, and [`Acknowledger::extend_lock`] renews without that.
 //!
+//! # Spans and logs
+//!
+//! A share consumer has `tracing` spans at level debug: `share_poll`, `share_fetch`, `share_acknowledge` and
+//! `share_group_heartbeat`, with OpenTelemetry's names (`messaging.system`, `messaging.operation.name` and `.type`,
+//! `messaging.consumer.group.name`, `messaging.batch.message_count`) and `member`, `broker`, `session_epoch`,
+//! `member_epoch`. Single records have none, as they cost nothing otherwise. Warnings tell of topics that are waited for and
+//! of memberships that were lost, errors of corrupt batches and of brokers that answer nonsense.
+//!
 //! # Dropped futures
 //!
 //! Every async method says under *Cancel safety* what its drop leaves behind. None loses a record or an acknowledgement, and

@@ -268,6 +268,7 @@ impl ShareConsumerBuilder {
     /// It may acknowledge, call `commit_async` and `wakeup`. What waits for the consumer (`poll`, `recv`, `commit_sync`,
     /// `close`) is refused in it with [`InvalidState`](ErrorKind::InvalidState): the consumer waits for the callback.
     ///
+    /// It is kept as long as the consumer: what it needs of the consumer, it should hold weakly.
     /// [`KafkaShareConsumer::set_acknowledgement_commit_callback`] sets it on a running consumer.
     pub fn acknowledgement_commit_callback(mut self, callback: impl Fn(&[AckOutcome]) + Send + Sync + 'static) -> Self {
         self.callback = Some(Arc::new(callback));
@@ -385,6 +386,10 @@ mod tests {
             ("max.poll.records", "many"),
             ("fetch.max.wait.ms", "99999999999"),
             ("fetch.max.wait.ms", "30000"),
+            ("fetch.max.wait.ms", "-1"),
+            ("fetch.max.bytes", "-1"),
+            ("default.api.timeout.ms", "-5"),
+            ("retry.backoff.ms", "2147483648"),
             ("fetch.min.bytes", "-1"),
             ("share.acknowledgement.mode", "maybe"),
             ("share.acquire.mode", "all"),

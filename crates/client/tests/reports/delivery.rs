@@ -5,6 +5,7 @@ use crate::wide::{WIDE, builder, count, produce_to, until, wide_topic};
 use kafka_share::admin::AutoOffsetReset;
 use kafka_share::admin::ShareGroupSettings;
 use kafka_share::{AckOutcome, AckType, Admin, ErrorKind, KafkaShareConsumer, Outcome, ProducerRecord, ShareRecords};
+use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::ApiKey;
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -17,6 +18,25 @@ fn runs(outcomes: &[AckOutcome]) -> Vec<(i64, i64)> {
 
 fn record_at(records: &[ShareRecords], offset: i64) -> kafka_share::RecordId {
     records.iter().flatten().find(|r| r.offset() == offset).unwrap().id()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r019_a_poll_waits_through_a_coordinator_that_loads_and_for_the_assignment() {
+    let rig = Rig::new(1).await;
+    rig.produce(0..1).await;
+    let loading = FaultAction::Error(kafka_share::ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+    let fault = rig.broker.fault(Fault::new(loading.clone()).key(ApiKey::SHARE_GROUP_HEARTBEAT).times(3));
+    rig.broker.fault(Fault::new(loading).key(ApiKey::FIND_COORDINATOR).times(2));
+    let consumer = rig.own_consumer(Mode::Explicit);
+    // One poll, begun before there is a member, and long before there is an assignment.
+    assert_eq!(offsets(&[consumer.poll(LONG).await.unwrap()]), [(0, 1)]);
+    assert_eq!(rig.broker.fault_hits(fault), 3);
+    // One that finds nothing takes all of its time.
+    let unassigned = builder(&rig).build().unwrap();
+    unassigned.subscribe(["nowhere"]).unwrap();
+    let started = Instant::now();
+    assert!(unassigned.poll(Duration::from_millis(700)).await.unwrap().is_empty());
+    assert!(started.elapsed() >= Duration::from_millis(700));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -188,7 +208,7 @@ async fn r049_a_new_group_that_starts_at_the_earliest_gets_what_is_older_than_it
 async fn r020_nothing_is_asked_without_an_assignment_and_at_once_with_one() {
     let rig = Rig::new(1).await;
     let fetches = count(&rig, ApiKey::SHARE_FETCH);
-    let consumer = rig.consumer(Mode::Explicit);
+    let consumer = builder(&rig).build().unwrap();
     consumer.subscribe(["later"]).unwrap();
     assert!(consumer.poll(Duration::from_secs(2)).await.unwrap().is_empty());
     assert_eq!(rig.broker.fault_hits(fetches), 0, "there is nothing to fetch");

@@ -31,7 +31,8 @@ pub(crate) async fn produce_to(rig: &Rig, topic: &str, partition: i32, offsets: 
 
 pub(crate) fn builder(rig: &Rig) -> ShareConsumerBuilder {
     let builder = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&rig.cluster));
-    builder.acknowledgement_mode(crate::support::Mode::Explicit)
+    // Topics come and go by the tests' own hand.
+    builder.acknowledgement_mode(crate::support::Mode::Explicit).allow_auto_create_topics(false)
 }
 
 /// Has every answer of a kind go through `change`.
