@@ -61,6 +61,7 @@ pub mod admin;
 pub mod config;
 pub mod consumer;
 pub mod error;
+mod metrics;
 pub mod net;
 pub mod producer;
 pub mod reader;
@@ -70,7 +71,7 @@ pub use admin::Admin;
 pub use config::ClientConfig;
 pub use consumer::{
     AcknowledgementMode, Acknowledger, AcquireMode, BytesDeserializer, Deserialize, DeserializeError, Deserializer,
-    KafkaShareConsumer, MetricsSnapshot, OwnedShareRecord, RecordId, ShareConsumerBuilder, ShareRecord, ShareRecords,
+    KafkaShareConsumer, OwnedShareRecord, RecordId, ShareConsumerBuilder, ShareRecord, ShareRecords,
     StringDeserializer, TypedShareRecord,
 };
 pub use error::{Error, ErrorKind, Result, Severity};
@@ -78,6 +79,7 @@ pub use kafka_share_core::share_acks::{AckOutcome, Outcome};
 pub use kafka_share_messages::ErrorCode;
 pub use kafka_share_wire::records::{Header, Headers, TimestampType};
 pub use kafka_share_wire::{Str, Uuid};
+pub use metrics::{Metric, MetricsSnapshot};
 pub use producer::{
     CheckpointCoordinator, CheckpointState, Compression, Delivery, PreparedTransaction, Producer, ProducerBuilder,
     ProducerRecord, RecordMetadata, TransactionSession, TransactionalProducer, TransactionalProducerBuilder,

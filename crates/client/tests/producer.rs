@@ -40,3 +40,41 @@ async fn closing_beside_a_commit_never_commits_without_the_records() {
     let read = tokio::time::timeout(LONG, reader.read_to_end()).await.unwrap().unwrap();
     assert_eq!(read.iter().map(|batch| batch.iter().count()).sum::<usize>(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_have_javas_names_and_the_right_numbers() {
+    let rig = Rig::new(1).await;
+    let builder = TransactionalProducer::builder("", "measured").cluster(Arc::clone(&rig.cluster));
+    let producer = builder.build().unwrap();
+    let metric = |name: &str| producer.metrics().get(name).unwrap_or_else(|| panic!("{name} is missing"));
+    assert_eq!((metric("record-send-total"), metric("buffer-total-bytes")), (0.0, 33_554_432.0));
+    assert!(metric("request-latency-avg").is_nan());
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    // Ten in one batch, which is written at the second try; three in one that is refused for good.
+    let again = FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    rig.broker.fault(Fault::new(again).key(ApiKey::PRODUCE));
+    for value in 0..10 {
+        drop(producer.send(ProducerRecord::new(rig.topic()).partition(0).value(value.to_string())).await.unwrap());
+    }
+    producer.flush().await.unwrap();
+    rig.broker.clear_faults();
+    let refused = FaultAction::Error(ErrorCode::INVALID_RECORD);
+    rig.broker.fault(Fault::new(refused).key(ApiKey::PRODUCE));
+    for value in 0..3 {
+        drop(producer.send(ProducerRecord::new(rig.topic()).partition(0).value(value.to_string())).await.unwrap());
+    }
+    assert!(producer.flush().await.is_err());
+    producer.abort_transaction().await.unwrap();
+    assert_eq!((metric("record-send-total"), metric("record-retry-total")), (13.0, 10.0));
+    assert_eq!(metric("record-error-total"), 3.0);
+    assert_eq!((metric("requests-in-flight"), metric("buffer-available-bytes")), (0.0, 33_554_432.0));
+    assert!((metric("records-per-request-avg") - 23.0 / 3.0).abs() < 1e-9);
+    assert!(metric("batch-size-max") >= metric("batch-size-avg") && metric("batch-size-avg") > 60.0);
+    assert!(metric("record-queue-time-max") >= 0.0 && metric("request-latency-max") > 0.0);
+    for time in ["txn-init-time-ns-total", "txn-abort-time-ns-total", "flush-time-ns-total"] {
+        assert!(metric(time) > 0.0, "{time}");
+    }
+    assert_eq!(metric("txn-commit-time-ns-total"), 0.0);
+    assert_eq!(metric("txn-share-acks-total"), 0.0);
+}

@@ -93,6 +93,10 @@ async fn output_and_acknowledgements_are_one(version: i16) {
         }
     }
     assert_eq!(committed, RECORDS);
+    let metrics = setup.producer.metrics();
+    assert!(metrics.get("txn-share-acks-total").unwrap() >= RECORDS as f64, "{metrics:?}");
+    assert_eq!(metrics.get("txn-share-acks-error-total"), Some(0.0));
+    assert!(metrics.get("txn-share-acks-latency-max").unwrap() > 0.0);
     assert_eq!(setup.output().await, (0..RECORDS).collect::<Vec<_>>());
     let left = setup.consumer.poll(Duration::from_millis(700)).await.unwrap();
     assert!(left.is_empty(), "all are acknowledged");

@@ -4,94 +4,11 @@ use kafka_share_core::share_acks::{AckOutcome, Outcome};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::metrics::{Meter, Metric, MetricsSnapshot, millis};
+
 const FETCH: &str = "consumer-share-fetch-manager-metrics";
 const COORDINATOR: &str = "consumer-share-coordinator-metrics";
 const CONSUMER: &str = "consumer-share-metrics";
-
-/// Averages, maxima and rates look back this long, and up to twice that.
-const WINDOW: Duration = Duration::from_secs(30);
-
-/// One metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Metric {
-    /// Group, as in Java.
-    pub group: &'static str,
-    /// Name, as in Java.
-    pub name: &'static str,
-    /// Value; `NaN` where there is none yet, as in Java.
-    pub value: f64,
-}
-
-/// The metrics of a consumer at one moment.
-#[derive(Debug, Clone)]
-pub struct MetricsSnapshot(Vec<Metric>);
-
-impl MetricsSnapshot {
-    /// The value of a metric by its Java name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.iter().find(|m| m.name == name).map(|m| m.value)
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Metric> {
-        self.0.iter()
-    }
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Sums {
-    sum: f64,
-    count: u64,
-    max: f64,
-}
-
-/// Sums over the current window and the one before, and over all time.
-#[derive(Debug, Default)]
-struct Meter {
-    since: Option<Instant>,
-    current: Sums,
-    previous: Sums,
-    total: f64,
-}
-
-impl Meter {
-    fn add(&mut self, now: Instant, value: f64) {
-        self.roll(now);
-        self.total += value;
-        let sums = &mut self.current;
-        *sums = Sums { sum: sums.sum + value, count: sums.count + 1, max: sums.max.max(value) };
-    }
-
-    fn roll(&mut self, now: Instant) {
-        let since = *self.since.get_or_insert(now);
-        let age = now.saturating_duration_since(since);
-        if age >= WINDOW {
-            self.previous = if age < 2 * WINDOW { self.current } else { Sums::default() };
-            self.current = Sums::default();
-            self.since = Some(now);
-        }
-    }
-
-    fn recent(&self) -> Sums {
-        let (a, b) = (self.current, self.previous);
-        Sums { sum: a.sum + b.sum, count: a.count + b.count, max: a.max.max(b.max) }
-    }
-
-    fn average(&self) -> f64 {
-        self.recent().sum / self.recent().count as f64
-    }
-
-    fn max(&self) -> f64 {
-        if self.recent().count == 0 { f64::NAN } else { self.recent().max }
-    }
-
-    fn per_second(&self, now: Instant) -> f64 {
-        let Some(since) = self.since else { return 0.0 };
-        let before = if self.previous.count > 0 { WINDOW } else { Duration::ZERO };
-        self.recent().sum / (now.saturating_duration_since(since) + before).max(WINDOW).as_secs_f64()
-    }
-}
 
 #[derive(Debug, Default)]
 struct State {
@@ -214,7 +131,7 @@ impl Metrics {
         put(CONSUMER, "time-between-poll-avg", state.between_polls.average());
         put(CONSUMER, "time-between-poll-max", state.between_polls.max());
         put(CONSUMER, "poll-idle-ratio-avg", state.idle.average());
-        MetricsSnapshot(all)
+        MetricsSnapshot::new(all)
     }
 }
 
@@ -235,33 +152,7 @@ impl State {
             &mut self.between_polls,
             &mut self.idle,
         ] {
-            if meter.since.is_some() {
-                meter.roll(now);
-            }
+            meter.catch_up(now);
         }
-    }
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_pass() {
-        let start = Instant::now();
-        let mut meter = Meter::default();
-        assert!(meter.average().is_nan() && meter.max().is_nan());
-        meter.add(start, 10.0);
-        meter.add(start + Duration::from_secs(20), 20.0);
-        assert_eq!((meter.average(), meter.max(), meter.total), (15.0, 20.0, 30.0));
-        meter.add(start + Duration::from_secs(35), 30.0);
-        assert_eq!((meter.average(), meter.max()), (20.0, 30.0));
-        assert!((meter.per_second(start + Duration::from_secs(65)) - 1.0).abs() < 1e-9);
-        meter.roll(start + Duration::from_secs(200));
-        assert_eq!((meter.recent().count, meter.total), (0, 60.0));
     }
 }

@@ -14,13 +14,13 @@ mod staged;
 mod stream;
 mod telling;
 
+pub use crate::metrics::{Metric, MetricsSnapshot};
 pub use acknowledger::Acknowledger;
 pub use builder::{AcknowledgementMode, AcquireMode, ShareConsumerBuilder};
 pub use deserialize::{
     BytesDeserializer, Deserialize, DeserializeContext, DeserializeError, Deserializer, StringDeserializer,
     TypedShareRecord,
 };
-pub use metrics::{Metric, MetricsSnapshot};
 pub use outcomes::{CommitOutcomes, OutcomeStream};
 pub use owned::OwnedShareRecord;
 pub use records::{RecordId, ShareRecord, ShareRecordIter, ShareRecords};

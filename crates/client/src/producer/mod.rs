@@ -4,12 +4,14 @@ mod ack_backend;
 mod builder;
 mod checkpoints;
 mod delivery;
+mod metrics;
 mod record;
 mod sender;
 mod session;
 mod share_acknowledger;
 mod shared;
 mod transactional;
+mod work;
 
 pub use ack_backend::transactional_acknowledgements_offered;
 pub use builder::{Compression, ProducerBuilder, TransactionalProducerBuilder};
@@ -21,7 +23,7 @@ pub use session::TransactionSession;
 pub use share_acknowledger::TransactionalShareAcknowledger;
 pub use transactional::TransactionalProducer;
 
-use crate::Result;
+use crate::{MetricsSnapshot, Result};
 use sender::Stop;
 use shared::Shared;
 use std::sync::Arc;
@@ -66,6 +68,12 @@ impl Producer {
     /// Unknown topics and partitions, records over the limits, a closed producer.
     pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery> {
         self.shared.send(record).await
+    }
+
+    /// Counters and gauges under Java's names, at this moment.
+    #[must_use]
+    pub fn metrics(&self) -> MetricsSnapshot {
+        self.shared.metrics()
     }
 
     /// Sends all records taken so far without lingering and waits until each is settled.

@@ -96,7 +96,10 @@ impl Sender {
 
     fn carry(&mut self, output: Output) {
         match output {
-            Output::Produce { node, request, body } => self.produce(node, request, body),
+            Output::Produce { node, request, body, sent } => {
+                self.shared.metrics.sent(&sent);
+                self.produce(node, request, body);
+            }
             Output::NewIdentity(request) => {
                 let shared = Arc::clone(&self.shared);
                 self.spawn(async move { Event::Identity(new_identity(&shared, &request).await) });
@@ -174,10 +177,15 @@ async fn work_for(
     while let Some((request, body)) = requests.recv().await {
         while answers.try_join_next().is_some() {}
         let events = events.clone();
+        let (started, metrics) = (Instant::now(), Arc::clone(&shared));
         match submit(node, &shared, body).await {
             Ok(submitted) => {
                 answers.spawn(async move {
-                    let _ = events.send(Event::Produced(request, submitted.answer().await)).await;
+                    let answer = submitted.answer().await;
+                    if let Ok(response) = &answer {
+                        metrics.metrics.answered(started.elapsed(), response.throttle_time_ms);
+                    }
+                    let _ = events.send(Event::Produced(request, answer)).await;
                 });
             }
             Err(error) => {

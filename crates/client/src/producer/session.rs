@@ -2,6 +2,7 @@
 
 use super::TransactionalProducer;
 use super::builder::TransactionalProducerBuilder;
+use super::metrics::Call;
 use super::shared::{Shared, transaction_error};
 use crate::net::CoordinatorKind;
 use crate::{Error, ErrorKind, Result};
@@ -204,6 +205,7 @@ impl TransactionalProducer {
     /// # Errors
     /// Abortable, where a record or an acknowledgement failed. No open transaction.
     pub async fn prepare_transaction(&self) -> Result<PreparedTransaction> {
+        let _time = self.shared().metrics.time(Call::Prepare);
         self.check_not_abandoned()?;
         let shared = self.shared();
         let deadline = shared.block_deadline();

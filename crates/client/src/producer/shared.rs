@@ -1,9 +1,10 @@
 //! The machine behind a lock, shared by the senders of records and the task that carries requests.
 
 use super::delivery::{Delivery, Promise, settled};
+use super::metrics::{Call, Metrics};
 use super::record::ProducerRecord;
 use crate::net::Cluster;
-use crate::{Error, ErrorKind, Result, Severity};
+use crate::{Error, ErrorKind, MetricsSnapshot, Result, Severity};
 use kafka_share_core::producer::{
     AppendError, BatchError, BatchErrorKind, BatchId, Output, Producer as Machine, RecordParts,
 };
@@ -22,12 +23,14 @@ pub(super) struct Shared {
     /// Batches were settled, or the task is gone.
     progress: Notify,
     pub(super) max_block: Duration,
+    pub(super) metrics: Metrics,
 }
 
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) machine: Machine,
-    promises: BTreeMap<BatchId, Arc<Promise>>,
+    /// Of each batch, with the number of its records.
+    promises: BTreeMap<BatchId, (Arc<Promise>, u32)>,
     /// The task has ended; nothing will ever be sent again.
     gone: bool,
 }
@@ -35,7 +38,14 @@ pub(super) struct State {
 impl Shared {
     pub(super) fn new(cluster: Arc<Cluster>, machine: Machine, max_block: Duration) -> Arc<Self> {
         let state = State { machine, promises: BTreeMap::new(), gone: false };
-        Arc::new(Shared { cluster, state: Mutex::new(state), work: Notify::new(), progress: Notify::new(), max_block })
+        Arc::new(Shared {
+            cluster,
+            state: Mutex::new(state),
+            work: Notify::new(),
+            progress: Notify::new(),
+            max_block,
+            metrics: Metrics::default(),
+        })
     }
 
     pub(super) fn with<T>(&self, run: impl FnOnce(&mut State) -> T) -> T {
@@ -78,7 +88,9 @@ impl Shared {
                 }
                 AppendError::Full => {
                     self.work.notify_one();
+                    let _time = self.metrics.time(Call::Buffer);
                     if tokio::time::timeout_at(deadline.into(), progress).await.is_err() {
+                        self.metrics.buffer_exhausted();
                         let text = "the producer's buffer (buffer.memory) stayed full for max.block.ms";
                         return Err(Error::new(ErrorKind::Timeout, text));
                     }
@@ -89,6 +101,7 @@ impl Shared {
     }
 
     async fn learn(&self, topic: &str, deadline: Instant) -> Result<()> {
+        let _time = self.metrics.time(Call::Metadata);
         let topic = self.cluster.topic(topic, true, deadline).await?;
         self.with(|s| s.machine.handle_topic(&topic));
         Ok(())
@@ -111,7 +124,9 @@ impl Shared {
                     .ok_or(AppendError::UnknownTopic)?,
             };
             let appended = s.machine.append(Instant::now(), &record.topic, partition, parts)?;
-            let promise = Arc::clone(s.promises.entry(appended.batch).or_default());
+            let (promise, records) = s.promises.entry(appended.batch).or_default();
+            *records += 1;
+            let promise = Arc::clone(promise);
             Ok((Delivery { promise, partition, index: appended.index, timestamp }, appended.wake))
         })?;
         if wake {
@@ -122,9 +137,10 @@ impl Shared {
 
     /// Sends all that is collected and waits until it is settled.
     pub(super) async fn flush(&self, deadline: Instant) -> Result<()> {
+        let _time = self.metrics.time(Call::Flush);
         let promises: Vec<Arc<Promise>> = self.with(|s| {
             let last = s.machine.seal_all();
-            s.promises.range(..=last).map(|(_, p)| Arc::clone(p)).collect()
+            s.promises.range(..=last).map(|(_, (p, _))| Arc::clone(p)).collect()
         });
         self.work.notify_one();
         let all = async {
@@ -174,7 +190,10 @@ impl Shared {
             }
             outputs
         });
-        for (promise, result, severity) in settled {
+        for ((promise, records), result, severity) in settled {
+            if result.is_err() {
+                self.metrics.failed(records);
+            }
             promise.settle(result.map_err(|error| match severity {
                 Some(severity) => batch_error(error).with_severity(severity),
                 None => batch_error(error),
@@ -184,6 +203,12 @@ impl Shared {
         outputs
     }
 
+    pub(super) fn metrics(&self) -> MetricsSnapshot {
+        let (used, total, in_flight) = self
+            .with(|s| (s.machine.buffered_bytes(), s.machine.config().buffer_memory, s.machine.requests_in_flight()));
+        self.metrics.snapshot(used, total, in_flight)
+    }
+
     /// The task has ended: all that waits fails now.
     pub(super) fn handle_gone(&self) {
         let promises = self.with(|s| {
@@ -191,7 +216,7 @@ impl Shared {
             s.machine.close();
             std::mem::take(&mut s.promises)
         });
-        for promise in promises.into_values() {
+        for (promise, _) in promises.into_values() {
             promise.settle(Err(closed()));
         }
         self.progress.notify_waiters();

@@ -3,6 +3,7 @@
 use super::ack_backend::{AckBackend, NativeBackend, Refusals, Staging};
 use super::builder::TransactionalProducerBuilder;
 use super::delivery::Delivery;
+use super::metrics::Call;
 use super::record::ProducerRecord;
 use super::sender::Stop;
 use super::shared::{Shared, transaction_error};
@@ -10,7 +11,7 @@ use crate::acknowledgements::{
     ShareAcknowledgements, ShareGroupMetadata, StagedPart, TopicIdPartition, TransactionEnd,
 };
 use crate::net::CoordinatorKind;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, MetricsSnapshot, Result};
 use kafka_share_core::producer::BatchErrorKind;
 use kafka_share_core::transaction::{End, Transaction, TxnError, TxnErrorKind, Verdict};
 use kafka_share_messages::{EndTxnRequest, ErrorCode, InitProducerIdRequest, Message, Request};
@@ -45,9 +46,9 @@ pub struct TransactionalProducer {
     turn: Semaphore,
     staged: Staged,
     /// A transaction given to a closure was dropped half-way.
-    abandoned: AtomicBool,
+    pub(super) abandoned: AtomicBool,
     /// How often `transaction` does its work, at most.
-    attempts: u32,
+    pub(super) attempts: u32,
 }
 
 /// Acknowledgements that wait for the transaction's end.
@@ -132,6 +133,7 @@ impl TransactionalProducer {
     /// # Errors
     /// Refusals; a fenced producer stays fenced. Timeouts are retriable.
     pub async fn init_transactions(&self) -> Result<()> {
+        let _time = self.shared.metrics.time(Call::Init);
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
         self.learn_features(deadline).await?;
@@ -189,6 +191,7 @@ impl TransactionalProducer {
     /// # Errors
     /// Wrong order of calls; a failed or abandoned transaction that must be aborted first.
     pub fn begin_transaction(&self) -> Result<()> {
+        let _time = self.shared.metrics.time(Call::Begin);
         self.check_not_abandoned()?;
         self.shared.with_transaction(|t| t.begin(Instant::now()))?.map_err(transaction_error)
     }
@@ -212,6 +215,12 @@ impl TransactionalProducer {
     pub async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery> {
         self.check_not_abandoned()?;
         self.shared.send(record).await
+    }
+
+    /// Counters and gauges under Java's names, at this moment; `txn-share-acks-*` count acknowledgements in transactions.
+    #[must_use]
+    pub fn metrics(&self) -> MetricsSnapshot {
+        self.shared.metrics()
     }
 
     /// Sends all records taken so far without lingering and waits until each is settled.
@@ -240,6 +249,7 @@ impl TransactionalProducer {
         mut acks: ShareAcknowledgements,
         member: &ShareGroupMetadata,
     ) -> Result<()> {
+        let _time = self.shared.metrics.time(Call::SendShareAcks);
         self.check_not_abandoned()?;
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
@@ -262,7 +272,10 @@ impl TransactionalProducer {
         self.staged.add(acks.take_origins());
         let staging = Staging { transactional_id, identity, v2, member: member.clone() };
         let mut guard = StagingGuard { producer: self, failure: Some("the call was dropped".into()) };
+        let started = Instant::now();
         let result = self.backend.stage(&staging, &acks, deadline).await;
+        let staged = result.as_ref().is_ok_and(Refusals::is_empty);
+        self.shared.metrics.share_acks(acks.len(), started.elapsed(), staged);
         let error = match result {
             Ok(refusals) if refusals.is_empty() => {
                 guard.failure = None;
@@ -304,6 +317,7 @@ impl TransactionalProducer {
     /// for its age; nothing is committed then. [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) where the answer is
     /// missing at the time limit: only `commit_transaction` again can tell. Fatal, where the producer is fenced.
     pub async fn commit_transaction(&self) -> Result<()> {
+        let _time = self.shared.metrics.time(Call::Commit);
         self.check_not_abandoned()?;
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
@@ -330,6 +344,7 @@ impl TransactionalProducer {
     /// A commit of unknown outcome must be repeated, not aborted. Fatal, where the producer is fenced. Timeouts are
     /// retriable.
     pub async fn abort_transaction(&self) -> Result<()> {
+        let _time = self.shared.metrics.time(Call::Abort);
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
         self.shared.with_transaction(Transaction::start_abort)?.map_err(|e| self.refuse_end(e))?;
@@ -404,70 +419,6 @@ impl TransactionalProducer {
         self.shared.with_transaction(|t| t.handle_end(Instant::now(), &response))
     }
 
-    /// Runs `work` in a transaction: commits where it succeeds, aborts where it fails. After an
-    /// [abortable](Error::is_abortable) error, of `work` or of the commit, both are done again in a new transaction, three
-    /// times in all unless [`transaction_attempts`](TransactionalProducerBuilder::transaction_attempts) says otherwise.
-    /// Before that it aborts a transaction that an earlier, dropped call left open.
-    ///
-    /// Work that can be done once only, such as acknowledgements that it moves, goes to
-    /// [`transaction_once`](Self::transaction_once).
-    ///
-    /// # Cancel safety
-    /// Dropping the call never commits, unless the commit was already on its way. The transaction is aborted by the
-    /// next call of this method, or by `abort_transaction`.
-    ///
-    /// # Errors
-    /// The last one of `work`, or of the commit; the transaction was aborted then, unless the error is
-    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) or fatal.
-    // Bounds on `AsyncFnMut` would make a future that cannot be spawned: its `Send` is not general enough for the compiler.
-    pub async fn transaction<'a, T, F, W>(&'a self, mut work: F) -> Result<T>
-    where
-        F: FnMut(&'a Self) -> W,
-        W: Future<Output = Result<T>>,
-    {
-        let mut attempt = 1;
-        loop {
-            let result = self.transaction_once(&mut work).await;
-            let again = result.as_ref().is_err_and(Error::is_abortable) && attempt < self.attempts;
-            if !again || !self.shared.cluster.pause_before_retry(attempt, self.shared.block_deadline()).await {
-                return result;
-            }
-            attempt += 1;
-        }
-    }
-
-    /// As [`transaction`](Self::transaction), without doing it again.
-    ///
-    /// # Cancel safety
-    /// As there.
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn transaction_once<'a, T, F, W>(&'a self, work: F) -> Result<T>
-    where
-        F: FnOnce(&'a Self) -> W,
-        W: Future<Output = Result<T>>,
-    {
-        if self.check_not_abandoned().is_err() {
-            self.abort_transaction().await?;
-        }
-        self.begin_transaction()?;
-        let mut guard = AbandonGuard { producer: self, armed: true };
-        let result = match work(self).await {
-            Ok(value) => self.commit_transaction().await.map(|()| value),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = &result
-            && error.kind() != ErrorKind::OutcomeUnknown
-            && self.shared.with_transaction(|t| t.is_unfinished())?
-        {
-            tracing::debug!(%error, "aborting the transaction");
-            self.abort_transaction().await?;
-        }
-        guard.armed = false;
-        result
-    }
-
     /// Aborts an open transaction, and ends. Takes at most `timeout` (and `max.block.ms`). A prepared transaction stays as
     /// it is, for whoever [resumes](super::TransactionSession::resume) it.
     ///
@@ -534,20 +485,6 @@ impl Drop for StagingGuard<'_> {
             self.producer.staged.refused(&|_| true);
             self.producer.shared.with(|s| s.machine.fail_transaction(error));
             self.producer.shared.work.notify_one();
-        }
-    }
-}
-
-/// Marks the transaction when the closure's future is dropped.
-struct AbandonGuard<'a> {
-    producer: &'a TransactionalProducer,
-    armed: bool,
-}
-
-impl Drop for AbandonGuard<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.producer.abandoned.store(true, Ordering::Release);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From batches to produce requests: which partitions are due, by leader.
 
 use super::partition::{Next, Phase, Sequenced, advance};
-use super::types::{BatchError, BatchErrorKind, BatchId, Output};
+use super::types::{BatchError, BatchErrorKind, BatchId, Output, SentBatches};
 use super::{IdentityState, Producer};
 use crate::transaction::{Transaction, TxnError, TxnErrorKind};
 use bytes::BytesMut;
@@ -36,7 +36,7 @@ impl Producer {
             }
         }
         for (node, due) in by_node {
-            self.drain_node(node, due);
+            self.drain_node(now, node, due);
         }
         // Partitions that were found missing in the transaction.
         self.drive_adds(now);
@@ -57,10 +57,10 @@ impl Producer {
         self.transaction.as_mut().is_none_or(|t| t.admit(topic, partition.index))
     }
 
-    fn drain_node(&mut self, node: i32, due: Vec<(usize, Next)>) {
+    fn drain_node(&mut self, now: Instant, node: i32, due: Vec<(usize, Next)>) {
         let mut batches = Vec::new();
         let mut rows: BTreeMap<usize, Vec<PartitionProduceData>> = BTreeMap::new();
-        let mut size = 0;
+        let mut sent = SentBatches::default();
         for (at, next) in due {
             let bytes = match next {
                 Next::Again => self.again(at),
@@ -69,13 +69,13 @@ impl Producer {
                     None => continue,
                 },
             };
-            size += bytes.1.len();
+            self.note_sent(now, at, bytes.0, &mut sent);
             batches.push((at, bytes.0));
             let partition = &self.partitions[at];
             let row = PartitionProduceData { index: partition.index, records: Some(bytes.1), ..Default::default() };
             rows.entry(partition.topic).or_default().push(row);
             // The last one may take the request over the limit only where it is alone; see `append`.
-            if size + self.config.batch_size > self.config.max_request_size {
+            if sent.bytes + self.config.batch_size > self.config.max_request_size {
                 break;
             }
         }
@@ -99,7 +99,21 @@ impl Producer {
         self.next_request += 1;
         self.requests.insert(request, Request { node, batches });
         *self.nodes.entry(node).or_default() += 1;
-        self.outputs.push_back(Output::Produce { node, request, body });
+        self.outputs.push_back(Output::Produce { node, request, body, sent });
+    }
+
+    fn note_sent(&self, now: Instant, at: usize, id: BatchId, sent: &mut SentBatches) {
+        let Some(batch) = self.partitions[at].sent.iter().find(|b| b.id == id) else { return };
+        let records = usize::try_from(batch.records).unwrap_or(0);
+        sent.batches += 1;
+        sent.bytes += batch.bytes.len();
+        sent.largest = sent.largest.max(batch.bytes.len());
+        if batch.attempts > 1 {
+            sent.retried += records;
+        } else {
+            sent.records += records;
+            sent.queued = sent.queued.max(now.saturating_duration_since(batch.created));
+        }
     }
 
     fn again(&mut self, at: usize) -> (BatchId, bytes::Bytes) {

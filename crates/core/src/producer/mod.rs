@@ -14,7 +14,7 @@ mod types;
 pub use partitioner::{murmur2, partition_for_key};
 pub use types::{
     AppendError, Appended, BatchError, BatchErrorKind, BatchId, Output, ProduceFailure, ProducerConfig, RecordParts,
-    Written,
+    SentBatches, Written,
 };
 
 use crate::backoff::Jitter;
@@ -110,6 +110,18 @@ impl Producer {
     #[must_use]
     pub fn config(&self) -> &ProducerConfig {
         &self.config
+    }
+
+    /// Bytes of the buffer that are in use.
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        self.used
+    }
+
+    /// Requests whose answers are awaited.
+    #[must_use]
+    pub fn requests_in_flight(&self) -> usize {
+        self.requests.len()
     }
 
     /// The transaction; `None` for an idempotent producer.

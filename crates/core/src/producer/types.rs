@@ -146,6 +146,23 @@ pub struct ProduceFailure {
     pub text: String,
 }
 
+/// Numbers of a produce request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SentBatches {
+    /// Batches, and their bytes: in all, and of the largest.
+    pub batches: usize,
+    /// Bytes of all batches.
+    pub bytes: usize,
+    /// Bytes of the largest.
+    pub largest: usize,
+    /// Records of batches that are sent for the first time.
+    pub records: usize,
+    /// Records of batches that are sent again.
+    pub retried: usize,
+    /// Longest time that a batch waited for its first request.
+    pub queued: Duration,
+}
+
 /// What the shell must do.
 #[derive(Debug)]
 pub enum Output {
@@ -157,6 +174,8 @@ pub enum Output {
         request: u64,
         /// The request.
         body: ProduceRequest,
+        /// What is in it, for metrics.
+        sent: SentBatches,
     },
     /// Send to any broker; answer with `handle_identity` or `handle_identity_failure`.
     NewIdentity(InitProducerIdRequest),
