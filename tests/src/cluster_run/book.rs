@@ -15,8 +15,10 @@ pub(super) enum End {
     Released,
     Refused(ErrorCode),
     LockLost,
-    /// The answer to the acknowledgement was lost.
+    /// The answer to the acceptance was lost.
     Unknown,
+    /// The answer to the release was lost.
+    MaybeReleased,
     /// The lock was lost before the record could be acknowledged.
     NotAcknowledged,
 }
@@ -29,6 +31,7 @@ impl End {
             End::Refused(code) => format!("refused ({code})"),
             End::LockLost => "lock lost".into(),
             End::Unknown => "unknown".into(),
+            End::MaybeReleased => "release unknown".into(),
             End::NotAcknowledged => "lock lost before its acknowledgement".into(),
         }
     }
@@ -290,4 +293,48 @@ impl fmt::Display for Findings {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found of a record with these deliveries: how each ended, and whether its lock held then.
+    fn violations(deliveries: &[Option<(End, bool)>]) -> usize {
+        let now = Instant::now();
+        let delivery = |end: &Option<(End, bool)>| {
+            let held = end.is_none_or(|(_, held)| held);
+            let lock_until = if held { now + Duration::from_secs(1) } else { now };
+            Delivery { member: 0, count: 1, lock_until, end: end.map(|(end, _)| (end, now)) }
+        };
+        let record = Record { offset: Some(0), deliveries: deliveries.iter().map(delivery).collect() };
+        let mut findings = Findings::default();
+        findings.look_at(0, 0, &record);
+        findings.violations.len()
+    }
+
+    #[test]
+    fn what_has_no_reason_is_found() {
+        let accepted = Some((End::Accepted, true));
+        assert_eq!(violations(&[]), 1, "never delivered");
+        assert_eq!(violations(&[Some((End::LockLost, true))]), 1, "lost");
+        assert_eq!(violations(&[Some((End::Released, true))]), 1, "lost");
+        assert_eq!(violations(&[Some((End::MaybeReleased, true))]), 1, "lost");
+        assert_eq!(violations(&[None]), 2, "lost, and without an outcome");
+        assert_eq!(violations(&[None, accepted]), 1, "without an outcome");
+        assert_eq!(violations(&[accepted, accepted]), 1, "came again after it was accepted");
+        assert_eq!(violations(&[accepted, Some((End::LockLost, true))]), 1, "came again after it was accepted");
+    }
+
+    #[test]
+    fn what_has_a_reason_passes() {
+        let accepted = Some((End::Accepted, true));
+        assert_eq!(violations(&[accepted]), 0);
+        assert_eq!(violations(&[Some((End::Unknown, true))]), 0, "accepted, and the answer lost");
+        let reasons = [End::Released, End::Refused(ErrorCode::INVALID_RECORD_STATE), End::LockLost, End::Unknown];
+        for reason in reasons.into_iter().chain([End::NotAcknowledged]) {
+            assert_eq!(violations(&[Some((reason, true)), accepted]), 0, "{reason:?}");
+        }
+        assert_eq!(violations(&[Some((End::Accepted, false)), accepted]), 0, "accepted after the lock's end");
+    }
 }

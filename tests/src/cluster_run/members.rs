@@ -97,7 +97,8 @@ impl Member {
             (Outcome::Acknowledged, Some(AckType::Release)) => End::Released,
             (Outcome::Refused(code), _) => End::Refused(code),
             (Outcome::LockLost, _) => End::LockLost,
-            (Outcome::Unknown, _) => End::Unknown,
+            (Outcome::Unknown, Some(AckType::Accept)) => End::Unknown,
+            (Outcome::Unknown, Some(AckType::Release)) => End::MaybeReleased,
             _ => return self.book.violation(format!("member {}: an outcome of nothing: {outcome:?}", self.number)),
         };
         if end == End::Accepted {

@@ -44,6 +44,31 @@ pub(crate) async fn renewed_locks_hold(lab: &Lab) {
     other.close(LONG).await.unwrap();
 }
 
+/// As in Java: who renews a record gets it again, with the count that it has.
+pub(crate) async fn a_renewed_record_comes_again(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..2).await;
+    if !lab.second_version() {
+        let renewing = lab.builder(&place).acknowledgement_mode(EXPLICIT).lock_renewal(LONG);
+        let consumer = lab.subscribed(&place, renewing);
+        let error = consumer.poll(LONG).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("lock_renewal") && error.to_string().contains("Kafka 4.2"), "{error}");
+        return;
+    }
+    let consumer = lab.member(&place, EXPLICIT);
+    receive(&consumer, 2).await;
+    assert!(consumer.acquisition_lock_timeout().unwrap() >= Duration::from_secs(1));
+    consumer.acknowledge_offset(&place.topic, 0, 1, AckType::Renew).unwrap();
+    consumer.acknowledge_offset(&place.topic, 0, 0, AckType::Accept).unwrap();
+    consumer.commit_sync(LONG).await.unwrap();
+    let again = receive(&consumer, 1).await;
+    assert_eq!(numbers(&again), [(1, 1)], "renewed, not delivered anew");
+    assert_eq!(consumer.acknowledge_all(&again[0], AckType::Accept).unwrap(), 1);
+    assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
+    consumer.close(LONG).await.unwrap();
+}
+
 pub(crate) async fn lost_locks_have_outcomes(lab: &Lab) {
     let place = lab.place_with(1, short_locks(Duration::from_secs(1))).await;
     lab.produce(&place, 0..5).await;

@@ -54,6 +54,7 @@ scenarios!(
     delivery::a_new_group_starts_where_its_setting_says,
     delivery::outcomes_of_asynchronous_commits,
     locks::renewed_locks_hold,
+    locks::a_renewed_record_comes_again,
     locks::lost_locks_have_outcomes,
     locks::record_limit_locks_no_more_than_asked_for,
     members::unsubscribing_frees_records_at_once,
