@@ -197,7 +197,9 @@ impl TransactionalProducer {
     }
 
     pub(super) fn check_not_abandoned(&self) -> Result<()> {
-        if self.abandoned.load(Ordering::Acquire) && self.shared.with_transaction(|t| t.is_unfinished())? {
+        // A commit that was on its way is no longer to be aborted, but to be repeated.
+        let left = |t: &mut Transaction| t.is_unfinished() && !t.may_be_committed();
+        if self.abandoned.load(Ordering::Acquire) && self.shared.with_transaction(left)? {
             let text = "a transaction was dropped before its end: call abort_transaction first";
             return Err(Error::new(ErrorKind::TransactionAborted, text));
         }
@@ -326,7 +328,10 @@ impl TransactionalProducer {
         self.shared.idle(deadline).await?;
         let result = self.end(deadline).await;
         match &result {
-            Ok(()) => self.staged.end(TransactionEnd::Committed),
+            Ok(()) => {
+                self.abandoned.store(false, Ordering::Release);
+                self.staged.end(TransactionEnd::Committed);
+            }
             Err(error) if error.kind() == ErrorKind::TransactionAborted => self.staged.end(TransactionEnd::Aborted),
             Err(error) if error.is_fatal() => self.staged.end(TransactionEnd::Unknown),
             Err(_) => {}

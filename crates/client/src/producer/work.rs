@@ -14,8 +14,9 @@ impl TransactionalProducer {
     /// [`transaction_once`](Self::transaction_once).
     ///
     /// # Cancel safety
-    /// Dropping the call never commits, unless the commit was already on its way. The transaction is aborted by the
-    /// next call of this method, or by `abort_transaction`.
+    /// Dropping the call never commits, unless the commit was already on its way: then `commit_transaction` tells what
+    /// became of it. Otherwise the transaction is aborted by the next call of this method, which settles either, or by
+    /// `abort_transaction`.
     ///
     /// # Errors
     /// The last one of `work`, or of the commit; the transaction was aborted then, unless the error is
@@ -49,9 +50,7 @@ impl TransactionalProducer {
         F: FnOnce(&'a Self) -> W,
         W: Future<Output = Result<T>>,
     {
-        if self.check_not_abandoned().is_err() {
-            self.abort_transaction().await?;
-        }
+        self.settle_abandoned().await?;
         self.begin_transaction()?;
         let mut guard = AbandonGuard { producer: self, armed: true };
         let result = match work(self).await {
@@ -67,6 +66,26 @@ impl TransactionalProducer {
         }
         guard.armed = false;
         result
+    }
+}
+
+impl TransactionalProducer {
+    /// Ends what a dropped call left: its commit is completed where it was on its way, else it is aborted.
+    async fn settle_abandoned(&self) -> Result<()> {
+        if !self.abandoned.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if self.shared().with_transaction(|t| t.may_be_committed())? {
+            match self.commit_transaction().await {
+                Err(error) if error.is_abortable() => {}
+                result => return result,
+            }
+        }
+        if self.shared().with_transaction(|t| t.is_unfinished())? {
+            self.abort_transaction().await?;
+        }
+        self.abandoned.store(false, Ordering::Release);
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod admin;
+mod producer;
 mod streams;
 
 use kafka_share::{AckOutcome, AckType, KafkaShareConsumer, Outcome};
