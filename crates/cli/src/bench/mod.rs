@@ -32,6 +32,7 @@ Without --bootstrap-server this process runs an embedded broker; its processor t
 Examples:
   kshare bench
   kshare bench --bootstrap-server HOST:9092 --records 200000
+  kshare bench --partitions 1 --prefetch 1000
   kshare bench --peer 'java=java -cp kafka-clients.jar:classes share.Bench'
 
 Processor time and memory are measured on Linux only."
@@ -48,6 +49,9 @@ pub(crate) struct BenchArgs {
     /// Partitions of the topic
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(i32).range(1..))]
     partitions: i32,
+    /// Records that this project's client fetches ahead while it works on others; its locks run meanwhile
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    prefetch: usize,
     /// Another client: NAME=COMMAND; can be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = crate::cluster_args::pair)]
     peer: Vec<(String, String)>,
@@ -102,7 +106,8 @@ async fn fill(args: &BenchArgs, cluster: &ClusterArgs, topic: &str) -> Result<()
 
 async fn consume(args: &BenchArgs, admin: &Admin, cluster: &ClusterArgs, topic: &str) -> Result<Vec<Row>, Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::new(format_args!("this program's path: {error}")))?;
-    let mut clients = vec![("kshare".to_owned(), vec![own.display().to_string(), PEER.to_owned()])];
+    let own = [own.display().to_string(), PEER.to_owned(), format!("--prefetch={}", args.prefetch)];
+    let mut clients = vec![("kshare".to_owned(), own.to_vec())];
     for (name, command) in &args.peer {
         clients.push((name.clone(), command.split_whitespace().map(str::to_owned).collect()));
     }
@@ -134,7 +139,9 @@ fn report(args: &BenchArgs, rows: &[Row]) -> Result<(), Failure> {
                 "peak_memory_bytes": row.measured.peak_bytes, "cpu_ratio": ratio(row), "rate_ratio": rate(first) / rate(row),
             })
         };
-        let what = json!({ "records": args.records, "size": args.size, "partitions": args.partitions });
+        let what = json!({
+            "records": args.records, "size": args.size, "partitions": args.partitions, "prefetch": args.prefetch,
+        });
         return text::print_json(&json!({ "run": what, "clients": rows.iter().map(one).collect::<Vec<Value>>() }));
     }
     let shown = |figure: Option<f64>, digits: usize| figure.map_or_else(|| "-".into(), |f| format!("{f:.digits$}"));

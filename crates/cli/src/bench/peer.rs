@@ -18,11 +18,15 @@ pub(crate) struct PeerArgs {
     topic: String,
     group: String,
     records: u64,
+    /// Records fetched ahead.
+    #[arg(long, default_value_t = 0)]
+    prefetch: usize,
 }
 
 pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
     let consumer = KafkaShareConsumer::builder(&args.servers, &args.group)
         .acknowledgement_mode(AcknowledgementMode::Explicit)
+        .prefetch(args.prefetch)
         .build()?;
     consumer.subscribe([&args.topic])?;
     let (mut records, mut first, mut last) = (0, None, Instant::now());
