@@ -1,0 +1,41 @@
+//! kacrab as a peer of `kshare bench`: BOOTSTRAP-SERVERS TOPIC GROUP RECORDS.
+
+use kacrab::consumer::ShareConsumer;
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+/// A client that gets nothing for so long gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [servers, topic, group, wanted] = &arguments[..] else {
+        return Err("usage: kacrab-peer BOOTSTRAP-SERVERS TOPIC GROUP RECORDS".into());
+    };
+    let wanted: usize = wanted.parse()?;
+    let settings =
+        [("bootstrap.servers", servers.as_str()), ("group.id", group), ("share.acknowledgement.mode", "explicit")];
+    let mut consumer = ShareConsumer::from_map(settings).await?;
+    consumer.subscribe([topic])?;
+    let (mut records, mut first, mut last) = (0, None, Instant::now());
+    while records < wanted {
+        let polled = consumer.poll(Duration::from_secs(1)).await?;
+        if polled.is_empty() && last.elapsed() > PATIENCE {
+            return Err(format!("{records} of {wanted} records came").into());
+        }
+        for record in &polled {
+            consumer.accept(record)?;
+            records += 1;
+        }
+        if !polled.is_empty() {
+            last = Instant::now();
+            first.get_or_insert(last);
+        }
+    }
+    consumer.commit().await?;
+    let seconds = first.map_or(0.0, |first: Instant| first.elapsed().as_secs_f64());
+    consumer.close().await;
+    println!("{{\"records\": {records}, \"seconds\": {seconds}}}");
+    Ok(())
+}
