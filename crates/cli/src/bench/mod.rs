@@ -25,7 +25,7 @@ rate counts from its first record to its last.
 
 --peer NAME=COMMAND adds a client. The command gets four more arguments: bootstrap servers, topic, group and number of
 records. It consumes that many records, explicitly accepted, prints one line such as {\"records\": 1000000, \"seconds\": 4.2}
-and exits with 0.
+(from its first record to its last; what it commits after them is not in it) and exits with 0.
 
 Without --bootstrap-server this process runs an embedded broker; its processor time is in no figure.
 

@@ -35,17 +35,18 @@ pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
         if polled.is_empty() && last.elapsed() > PATIENCE {
             return Err(Failure::new(format_args!("{records} of {} records came", args.records)));
         }
+        if polled.is_empty() {
+            continue;
+        }
+        first.get_or_insert_with(Instant::now);
         for record in &polled {
             consumer.acknowledge(&record)?;
             records += 1;
         }
-        if !polled.is_empty() {
-            last = Instant::now();
-            first.get_or_insert(last);
-        }
+        last = Instant::now();
     }
+    let seconds = first.map_or(0.0, |first| (last - first).as_secs_f64());
     consumer.commit_sync(PATIENCE).await?;
-    let seconds = first.map_or(0.0, |first| first.elapsed().as_secs_f64());
     consumer.close(PATIENCE).await?;
     println!("{}", json!({ "records": records, "seconds": seconds }));
     Ok(())

@@ -24,17 +24,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
         if polled.is_empty() && last.elapsed() > PATIENCE {
             return Err(format!("{records} of {wanted} records came").into());
         }
+        if polled.is_empty() {
+            continue;
+        }
+        first.get_or_insert_with(Instant::now);
         for record in &polled {
             consumer.accept(record)?;
             records += 1;
         }
-        if !polled.is_empty() {
-            last = Instant::now();
-            first.get_or_insert(last);
-        }
+        last = Instant::now();
     }
+    let seconds = first.map_or(0.0, |first: Instant| (last - first).as_secs_f64());
     consumer.commit().await?;
-    let seconds = first.map_or(0.0, |first: Instant| first.elapsed().as_secs_f64());
     consumer.close().await;
     println!("{{\"records\": {records}, \"seconds\": {seconds}}}");
     Ok(())

