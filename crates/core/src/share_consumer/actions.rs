@@ -67,6 +67,9 @@ impl ShareConsumer {
         if state.in_flight.is_some() || state.not_before.is_some_and(|at| at > now) {
             return None;
         }
+        if std::mem::take(&mut state.stray) {
+            return Some(self.send_final(node));
+        }
         let open = state.session.is_open();
         let members = !state.session.members().is_empty();
         if open && let Some(group) = self.next_group(node, now) {

@@ -211,6 +211,9 @@ impl ShareConsumer {
         self.lose_session(node);
         if !matches!(in_flight.kind, InFlightKind::Close) {
             self.back_off(now, node);
+            // A new session takes the place of the old one, but not its locks: they would last to their end.
+            let stray = code == ErrorCode::INVALID_SHARE_SESSION_EPOCH;
+            self.nodes.entry(node).or_default().stray = stray;
         }
         let session = matches!(
             code,

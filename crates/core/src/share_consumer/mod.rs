@@ -93,6 +93,8 @@ struct NodeState {
     groups: VecDeque<Group>,
     failures: u32,
     not_before: Option<Instant>,
+    /// The broker refused an epoch of ours: it has a session that holds records, and that is closed before the next one.
+    stray: bool,
 }
 
 #[derive(Debug)]

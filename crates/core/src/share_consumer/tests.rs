@@ -261,6 +261,11 @@ fn r002_a_refused_session_ends_its_acknowledgements_and_opens_anew() {
     assert!(rig.requests().is_empty(), "not before a pause");
     rig.now += Duration::from_millis(200);
     rig.machine.handle_timeout(rig.now);
+    // What the broker has is closed first, which frees the records; one that has nothing says so.
+    let (node, token, request) = rig.acknowledge();
+    assert_eq!((request.share_session_epoch, request.topics.len()), (-1, 0));
+    let answer = ShareAcknowledgeResponse { error_code: ErrorCode::SHARE_SESSION_NOT_FOUND, ..Default::default() };
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(answer));
     let (_, _, request) = rig.fetch();
     assert_eq!((request.share_session_epoch, request.topics.len()), (0, 1));
 }
