@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 /// A client that gets nothing for so long gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-#[tokio::main]
+// As `kshare`'s own client.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [servers, topic, group, wanted] = &arguments[..] else {
