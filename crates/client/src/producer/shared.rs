@@ -33,11 +33,13 @@ pub(super) struct State {
     promises: BTreeMap<BatchId, (Arc<Promise>, u32)>,
     /// The task has ended; nothing will ever be sent again.
     gone: bool,
+    /// Whether nothing was left to do when the task looked last.
+    was_idle: bool,
 }
 
 impl Shared {
     pub(super) fn new(cluster: Arc<Cluster>, machine: Machine, max_block: Duration) -> Arc<Self> {
-        let state = State { machine, promises: BTreeMap::new(), gone: false };
+        let state = State { machine, promises: BTreeMap::new(), gone: false, was_idle: true };
         Arc::new(Shared {
             cluster,
             state: Mutex::new(state),
@@ -160,6 +162,7 @@ impl Shared {
 
     /// Waits until nothing is collected and nothing is in flight.
     pub(super) async fn idle(&self, deadline: Instant) -> Result<()> {
+        self.work.notify_one();
         loop {
             let progress = self.progress.notified();
             match self.with(|s| (s.gone, s.machine.is_idle())) {
@@ -167,7 +170,6 @@ impl Shared {
                 (true, _) => return Err(closed()),
                 _ => {}
             }
-            self.work.notify_one();
             if tokio::time::timeout_at(deadline.into(), progress).await.is_err() {
                 return Err(Error::new(ErrorKind::Timeout, "not all requests were answered in time"));
             }
@@ -177,7 +179,7 @@ impl Shared {
     /// Takes what the machine wants done; settles batches on the way.
     pub(super) fn take_outputs(&self) -> Vec<Output> {
         let mut settled = Vec::new();
-        let outputs = self.with(|s| {
+        let (outputs, news) = self.with(|s| {
             let mut outputs = Vec::new();
             while let Some(output) = s.machine.poll_output(Instant::now()) {
                 match output {
@@ -188,8 +190,11 @@ impl Shared {
                     other => outputs.push(other),
                 }
             }
-            outputs
+            let idle = s.machine.is_idle();
+            let before = std::mem::replace(&mut s.was_idle, idle);
+            (outputs, idle && !before)
         });
+        let news = news || !settled.is_empty();
         for ((promise, records), result, severity) in settled {
             if result.is_err() {
                 self.metrics.failed(records);
@@ -199,7 +204,10 @@ impl Shared {
                 None => batch_error(error),
             }));
         }
-        self.progress.notify_waiters();
+        // For news alone: who waits rings the task, and the two would keep each other awake.
+        if news {
+            self.progress.notify_waiters();
+        }
         outputs
     }
 
