@@ -72,8 +72,13 @@ pub enum FrameError {
 pub struct FrameDecoder {
     buf: BytesMut,
     limit: usize,
+    /// Room for the next frame: about the size of the last large ones, so that it comes with one read and is not moved.
+    room: usize,
 }
 
+/// Least and most room that is kept for a frame that has not begun to arrive.
+const LEAST_ROOM: usize = 16 << 10;
+const MOST_ROOM: usize = 256 << 10;
 /// Frames up to this size get their memory at once; larger ones as their bytes arrive.
 const RESERVE_AT_ONCE: usize = 4 << 20;
 
@@ -81,15 +86,22 @@ impl FrameDecoder {
     /// A decoder that refuses frames of more than `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        FrameDecoder { buf: BytesMut::new(), limit }
+        FrameDecoder { buf: BytesMut::new(), limit, room: LEAST_ROOM }
     }
 
     /// Where to append received bytes.
     pub fn buffer(&mut self) -> &mut BytesMut {
-        if self.buf.capacity() - self.buf.len() < 1024 {
-            self.buf.reserve(16 << 10);
+        let free = self.buf.capacity() - self.buf.len();
+        if free < 1024 || (self.buf.is_empty() && free < self.room / 2) {
+            self.buf.reserve(self.room);
         }
         &mut self.buf
+    }
+
+    /// Follows a rising size at once and a falling one slowly.
+    fn expect_like(&mut self, size: usize) {
+        let falling = self.room - self.room / 16;
+        self.room = (size + 512).max(falling).clamp(LEAST_ROOM, MOST_ROOM);
     }
 
     /// Whether the stream is between two frames, so that its end now is a clean end.
@@ -115,6 +127,7 @@ impl FrameDecoder {
             self.buf.reserve(missing.min(RESERVE_AT_ONCE.max(have)));
             return Ok(None);
         }
+        self.expect_like(size);
         let mut frame = self.buf.split_to(4 + size);
         let _ = frame.split_to(4);
         Ok(Some(frame.freeze()))
@@ -160,5 +173,30 @@ mod tests {
         let mut decoder = FrameDecoder::new(1 << 20);
         decoder.buffer().extend_from_slice(&(-2_i32).to_be_bytes());
         assert_eq!(decoder.next_frame(), Err(FrameError::Negative(-2)));
+    }
+
+    #[test]
+    fn room_follows_the_frames_and_stays_bounded() {
+        let frame = |size: usize| [(size as i32).to_be_bytes().to_vec(), vec![7; size]].concat();
+        let mut decoder = FrameDecoder::new(8 << 20);
+        let room = |decoder: &mut FrameDecoder, size: usize| {
+            for chunk in frame(size).chunks(10_000) {
+                decoder.buffer().extend_from_slice(chunk);
+                if let Some(frame) = decoder.next_frame().unwrap() {
+                    assert_eq!(frame.len(), size);
+                }
+            }
+            let buffer = decoder.buffer();
+            buffer.capacity() - buffer.len()
+        };
+        assert!(room(&mut decoder, 100) >= LEAST_ROOM / 2);
+        // The next frame of that size comes without being moved, mostly.
+        assert!(room(&mut decoder, 60_000) >= 30_000);
+        room(&mut decoder, 4 << 20);
+        assert_eq!(decoder.room, MOST_ROOM, "whatever one frame was");
+        for _ in 0..100 {
+            room(&mut decoder, 100);
+        }
+        assert_eq!(decoder.room, LEAST_ROOM);
     }
 }
