@@ -12,6 +12,7 @@ pub mod memory;
 pub mod proxy;
 pub mod raw;
 pub mod requirements;
+pub mod share;
 pub mod specs;
 pub mod tools;
 pub mod vectors;

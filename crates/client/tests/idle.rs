@@ -2,17 +2,11 @@
 
 #![cfg(target_os = "linux")]
 
+mod support;
+
 use kafka_share::{Admin, ClientConfig, KafkaShareConsumer};
 use kafka_share_broker::EmbeddedBroker;
 use std::time::{Duration, Instant};
-
-/// CPU time of this process in clock ticks (100 a second on Linux).
-fn cpu_ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("stat");
-    let after_name = stat.rsplit_once(')').expect("name").1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r020_an_idle_poll_burns_no_cpu() {
@@ -23,9 +17,9 @@ async fn r020_an_idle_poll_burns_no_cpu() {
     consumer.subscribe(["quiet"]).expect("subscribe");
     // Joining and the first fetches are behind us after this poll.
     assert!(consumer.poll(Duration::from_secs(2)).await.expect("poll").is_empty());
-    let (ticks, started) = (cpu_ticks(), Instant::now());
+    let (before, started) = (support::cpu_time(), Instant::now());
     assert!(consumer.poll(Duration::from_secs(3)).await.expect("poll").is_empty());
-    let used = Duration::from_millis(10 * (cpu_ticks() - ticks));
+    let used = support::cpu_time() - before;
     // Two tasks that keep each other awake would use the whole time, or twice that.
     assert!(used < started.elapsed() / 4, "{used:?} of CPU in {:?} of waiting", started.elapsed());
     consumer.close(Duration::from_secs(5)).await.expect("close");

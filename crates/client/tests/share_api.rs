@@ -263,6 +263,27 @@ async fn a_missing_topic_is_created_where_consumer_and_broker_allow_it() {
     assert!(!exists("never").await);
 }
 
+/// More is to be ready than the group lets a member lock: acknowledgements must not wait behind fetches that brokers hold.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prefetching_does_not_stall_at_the_limit_of_locks() {
+    let rig = Rig::new(1).await;
+    rig.configure("share.partition.max.record.locks", "100").await;
+    rig.produce(0..3_000).await;
+    let builder = KafkaShareConsumer::builder("", "group").cluster(Arc::clone(&rig.cluster));
+    let builder = builder.acknowledgement_mode(Mode::Explicit).max_poll_records(50).prefetch(1_000);
+    let consumer = builder.fetch_max_wait(Duration::from_secs(5)).build().unwrap();
+    consumer.subscribe([rig.topic()]).unwrap();
+    let started = Instant::now();
+    let mut seen = 0;
+    while seen < 3_000 {
+        let records = consumer.poll(LONG).await.unwrap();
+        seen += consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+    }
+    // Held back once per round of 100 it would take more than two minutes.
+    assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
+    consumer.close(LONG).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r041_r107_a_topic_deleted_and_created_again_under_the_consumer() {
     let rig = Rig::new(1).await;

@@ -9,21 +9,13 @@ use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::ApiKey;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::Rig;
-
-/// CPU time of this process in clock ticks (100 a second on Linux).
-fn cpu_ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("stat");
-    let after_name = stat.rsplit_once(')').expect("name").1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
-}
+use support::{Rig, cpu_time};
 
 /// Two tasks that keep each other awake would use the whole time, or twice that.
 async fn costs_nothing<T>(what: &str, waiting: impl Future<Output = T>) -> T {
-    let (ticks, started) = (cpu_ticks(), Instant::now());
+    let (before, started) = (cpu_time(), Instant::now());
     let answer = waiting.await;
-    let used = Duration::from_millis(10 * (cpu_ticks() - ticks));
+    let used = cpu_time() - before;
     assert!(started.elapsed() > Duration::from_secs(1), "{what} did not wait");
     assert!(used < started.elapsed() / 4, "{what}: {used:?} of CPU in {:?} of waiting", started.elapsed());
     answer

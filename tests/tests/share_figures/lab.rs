@@ -4,12 +4,13 @@ use kafka_share::admin::{AutoOffsetReset, NewTopic, ShareGroupSettings};
 use kafka_share::net::Cluster;
 use kafka_share::{
     AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord, ShareConsumerBuilder,
-    ShareRecords,
 };
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+pub(crate) use kafka_share_tests::share::{numbers, receive, total};
 
 /// More than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -81,28 +82,6 @@ pub(crate) fn subscribed(place: &Place, builder: ShareConsumerBuilder) -> KafkaS
     let consumer = builder.build().unwrap();
     consumer.subscribe([&place.topic]).unwrap();
     consumer
-}
-
-/// Polls until `count` records have come.
-pub(crate) async fn receive(consumer: &KafkaShareConsumer, count: usize) -> Vec<ShareRecords> {
-    let until = Instant::now() + LONG;
-    let mut all = Vec::new();
-    while total(&all) < count {
-        assert!(Instant::now() < until, "{count} records expected, had {:?}", numbers(&all));
-        all.push(consumer.poll(SHORT).await.unwrap());
-    }
-    all.retain(|records| !records.is_empty());
-    all
-}
-
-pub(crate) fn total(all: &[ShareRecords]) -> usize {
-    all.iter().map(ShareRecords::len).sum()
-}
-
-/// The number and the delivery count of each record.
-pub(crate) fn numbers(records: &[ShareRecords]) -> Vec<(u32, i16)> {
-    let number = |value: Option<&[u8]>| std::str::from_utf8(value.unwrap()).unwrap().parse().unwrap();
-    records.iter().flatten().map(|r| (number(r.value()), r.delivery_count())).collect()
 }
 
 /// Waits until something is so.

@@ -4,13 +4,14 @@ use kafka_share::admin::{AutoOffsetReset, NewTopic, ShareGroupSettings};
 use kafka_share::net::Cluster;
 use kafka_share::{
     AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord, ShareConsumerBuilder,
-    ShareRecords,
 };
 use kafka_share_messages::ApiKey;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+pub(crate) use kafka_share_tests::share::{numbers, receive, total};
 
 /// More than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -122,28 +123,6 @@ impl Lab {
 
 pub(crate) const IMPLICIT: AcknowledgementMode = AcknowledgementMode::Implicit;
 pub(crate) const EXPLICIT: AcknowledgementMode = AcknowledgementMode::Explicit;
-
-/// Polls until `count` records have come.
-pub(crate) async fn receive(consumer: &KafkaShareConsumer, count: usize) -> Vec<ShareRecords> {
-    let until = Instant::now() + LONG;
-    let mut all = Vec::new();
-    while total(&all) < count {
-        assert!(Instant::now() < until, "{count} records expected, had {:?}", numbers(&all));
-        all.push(consumer.poll(SHORT).await.unwrap());
-    }
-    all.retain(|records| !records.is_empty());
-    all
-}
-
-pub(crate) fn total(all: &[ShareRecords]) -> usize {
-    all.iter().map(ShareRecords::len).sum()
-}
-
-/// The number and the delivery count of each record.
-pub(crate) fn numbers(records: &[ShareRecords]) -> Vec<(u32, i16)> {
-    let number = |value: Option<&[u8]>| std::str::from_utf8(value.unwrap()).unwrap().parse().unwrap();
-    records.iter().flatten().map(|r| (number(r.value()), r.delivery_count())).collect()
-}
 
 /// Polls until it is a member; nothing comes meanwhile.
 pub(crate) async fn joined(consumer: &KafkaShareConsumer) {

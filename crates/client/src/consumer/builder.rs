@@ -243,7 +243,8 @@ impl ShareConsumerBuilder {
     }
 
     /// Fetches up to about this many records ahead while the application works on those it has (default 0: a fetch goes
-    /// out when [`poll`](KafkaShareConsumer::poll) waits for one). Each broker may add one fetch of `max.poll.records`.
+    /// out when [`poll`](KafkaShareConsumer::poll) waits for one). A fetch asks for all there is room for, divided among the
+    /// brokers, and for `max.poll.records` at least: larger ones cost brokers and clients less. So a few may come beyond.
     ///
     /// The acquisition lock of a record starts at the *fetch*: what waits here has that much less time left, and other
     /// members cannot have it. Prefetching ends when nobody polls for half a lock time.

@@ -76,16 +76,18 @@ impl ShareConsumer {
             return Some(self.send_group(node, group));
         }
         let wanted = if self.closing { BTreeSet::new() } else { self.wanted_partitions(node, now) };
-        let fetch_due = self.fetch_due(now) && self.may_fetch(node, now);
+        let fetch = self.fetch_wait(node, now).filter(|_| self.may_fetch(node, now));
         if open && wanted.is_empty() && (self.closing || members) && !self.paused_here(node) {
             return Some(self.send_final(node));
         }
         // A fetch cannot carry renewals, and one follows the other while the application waits: renewals go first.
-        if open && !wanted.is_empty() && fetch_due && self.table.renewal_pending(node) {
+        if open && !wanted.is_empty() && fetch.is_some() && self.table.renewal_pending(node) {
             return self.send_pending(node, now);
         }
-        if !wanted.is_empty() && fetch_due {
-            return Some(self.send_fetch(node, &wanted));
+        if !wanted.is_empty()
+            && let Some(wait) = fetch
+        {
+            return Some(self.send_fetch(node, &wanted, wait));
         }
         if open && self.acks_overdue(node, now) {
             return self.send_pending(node, now);
@@ -194,7 +196,7 @@ impl ShareConsumer {
         Action::Acknowledge(node, token, request)
     }
 
-    fn send_fetch(&mut self, node: i32, wanted: &BTreeSet<TopicIdPartition>) -> Action {
+    fn send_fetch(&mut self, node: i32, wanted: &BTreeSet<TopicIdPartition>, wait: Duration) -> Action {
         self.owed = false;
         self.asked = true;
         let open = self.nodes.get(&node).is_some_and(|n| n.session.is_open());
@@ -202,7 +204,7 @@ impl ShareConsumer {
         let taken = if open { self.table.take(node, false) } else { Vec::new() };
         let acked: BTreeSet<_> = taken.iter().map(|t| t.tp).collect();
         let plan = self.nodes.entry(node).or_default().session.plan_fetch(wanted, &acked);
-        let request = self.fetch_request(&plan, &taken);
+        let request = self.fetch_request(&plan, &taken, wait);
         let token = self.start(node, taken, Vec::new(), InFlightKind::Fetch(plan));
         Action::Fetch(node, token, request)
     }

@@ -243,6 +243,7 @@ impl ShareConsumer {
         let codes = answer.partitions.iter().map(|p| (p.tp, p.ack_error)).collect();
         self.settle(now, node, in_flight, &codes, None);
         let lock = self.note_lock(answer.lock);
+        let before = self.waiting_records();
         for partition in answer.partitions {
             if partition.error.is_err() {
                 self.partition_error(
@@ -258,6 +259,8 @@ impl ShareConsumer {
                 self.deliver(now, node, partition.delivery, now + lock);
             }
         }
+        let brought = self.waiting_records().saturating_sub(before);
+        self.nodes.entry(node).or_default().dry = brought < self.config.max_poll_records;
     }
 
     /// Leaves out partitions that the session does not have: nothing said to the broker about them could be right.

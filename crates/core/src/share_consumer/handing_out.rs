@@ -134,20 +134,36 @@ impl ShareConsumer {
         self.wanted = false;
     }
 
-    /// Whether a fetch is to go out: the application waits for records, or is about to and wants some ready.
-    pub(super) fn fetch_due(&self, now: Instant) -> bool {
+    /// Whether a fetch to a node is to go out, and how long the broker may hold it where it has nothing: the application
+    /// waits for records, or is about to and wants some ready.
+    pub(super) fn fetch_wait(&self, node: i32, now: Instant) -> Option<Duration> {
         if self.closing {
-            return false;
+            return None;
         }
-        let empty = self.buffer.is_empty() && self.deferred.is_empty();
-        if empty && (self.wanted || self.owed) {
-            return true;
+        if self.buffer.is_empty() && self.deferred.is_empty() && (self.wanted || self.owed) {
+            return Some(self.config.max_wait);
         }
         // An application that does not come back must not hold locks that run out, and wear out the delivery count.
         let recently = self.last_poll.is_some_and(|at| now.saturating_duration_since(at) < self.assumed_lock() / 2);
-        let expanded = || self.buffer.iter().map(|b| b.delivery.entries.len() - b.next).sum::<usize>();
-        let waiting = || expanded() + self.deferred.iter().map(|d| d.part.count()).sum::<usize>();
-        self.config.prefetch > 0 && recently && waiting() < self.config.prefetch
+        if self.config.prefetch == 0 || !recently || self.waiting_records() >= self.config.prefetch {
+            return None;
+        }
+        // A broker that had little to give (all is locked, perhaps by this member) is asked again once acknowledgements go
+        // along that are worth a request. It must not hold it: the next acknowledgements would wait behind.
+        let dry = self.nodes.get(&node).is_some_and(|n| n.dry);
+        (!dry || self.table.pending() >= self.config.max_poll_records).then_some(Duration::ZERO)
+    }
+
+    /// Records that wait for the application.
+    pub(super) fn waiting_records(&self) -> usize {
+        let expanded: usize = self.buffer.iter().map(|b| b.delivery.entries.len() - b.next).sum();
+        expanded + self.deferred.iter().map(|d| d.part.count()).sum::<usize>()
+    }
+
+    /// How many records a fetch asks for: what one poll takes, or this broker's share of what may wait here.
+    pub(super) fn fetch_size(&self) -> usize {
+        let room = self.config.prefetch.saturating_sub(self.waiting_records());
+        (room / self.nodes.len().max(1)).max(self.config.max_poll_records)
     }
 
     pub(super) fn assumed_lock(&self) -> Duration {

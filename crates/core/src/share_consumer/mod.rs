@@ -95,6 +95,8 @@ struct NodeState {
     not_before: Option<Instant>,
     /// The broker refused an epoch of ours: it has a session that holds records, and that is closed before the next one.
     stray: bool,
+    /// The last fetch brought less than a poll takes.
+    dry: bool,
 }
 
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use kafka_share_messages::share_acknowledge_request as ack_request;
 use kafka_share_messages::share_fetch_request as fetch_request;
 use kafka_share_messages::{ShareAcknowledgeRequest, ShareFetchRequest};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 impl ShareConsumer {
     pub(super) fn acknowledge_request(&self, epoch: i32, taken: &[Taken]) -> ShareAcknowledgeRequest {
@@ -48,7 +49,7 @@ impl ShareConsumer {
         }
     }
 
-    pub(super) fn fetch_request(&self, plan: &SessionPlan, taken: &[Taken]) -> ShareFetchRequest {
+    pub(super) fn fetch_request(&self, plan: &SessionPlan, taken: &[Taken], wait: Duration) -> ShareFetchRequest {
         let mut topics: BTreeMap<_, BTreeMap<i32, Vec<fetch_request::AcknowledgementBatch>>> = BTreeMap::new();
         for tp in &plan.listed {
             topics.entry(tp.topic_id).or_default().entry(tp.partition).or_default();
@@ -70,16 +71,17 @@ impl ShareConsumer {
             batches.sort_by_key(|b| b.first_offset);
             fetch_request::FetchPartition { partition_index, acknowledgement_batches: batches, ..Default::default() }
         };
-        let limit = i32::try_from(self.config.max_poll_records).unwrap_or(i32::MAX);
+        let number = |records: usize| i32::try_from(records).unwrap_or(i32::MAX);
         ShareFetchRequest {
             group_id: Some(self.config.group_id.clone()),
             member_id: Some(self.config.member_id.clone()),
             share_session_epoch: plan.epoch,
-            max_wait_ms: i32::try_from(self.config.max_wait.as_millis()).unwrap_or(i32::MAX),
+            max_wait_ms: i32::try_from(wait.as_millis()).unwrap_or(i32::MAX),
             min_bytes: self.config.min_bytes,
             max_bytes: self.config.max_bytes,
-            max_records: limit,
-            batch_size: limit,
+            max_records: number(self.fetch_size()),
+            // Acknowledgements come by polls, whatever is fetched ahead.
+            batch_size: number(self.config.max_poll_records),
             share_acquire_mode: i8::from(self.config.record_limit),
             topics: topics
                 .into_iter()

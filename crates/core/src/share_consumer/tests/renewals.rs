@@ -110,20 +110,55 @@ fn the_renewer_keeps_what_the_application_holds_and_stops_at_its_limit() {
 fn prefetch_is_bounded_and_ends_when_nobody_polls() {
     let mut rig = Rig::with(false, &[1], |c| {
         c.max_poll_records = 10;
-        c.prefetch = 20;
+        c.prefetch = 40;
     });
     rig.poll();
+    // All at once where brokers have it; never less than a poll takes.
     let mut next = 0;
-    for buffered in [10, 20] {
+    for (asked, came) in [(40, 15), (25, 20), (10, 10)] {
         let (node, token, request) = rig.fetch();
-        assert_eq!(request.max_records, 10);
-        rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, next, next + 9)])));
-        next += 10;
-        assert_eq!(next, buffered);
+        assert_eq!((request.max_records, request.batch_size), (asked, 10));
+        // Only what the application waits for may be held.
+        assert_eq!(request.max_wait_ms, if asked == 40 { 500 } else { 0 });
+        rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, next, next + came - 1)])));
+        next += came;
     }
     assert!(rig.requests().is_empty(), "the buffer is full");
-    assert_eq!(rig.poll()[0].entries().len(), 10);
+    assert_eq!(rig.poll().iter().map(|c| c.entries().len()).sum::<usize>(), 10);
     rig.now += LOCK;
     rig.machine.handle_timeout(rig.now);
     assert!(!rig.requests().iter().any(|r| matches!(r, Action::Fetch(..))), "nobody polls");
+}
+
+/// All that a broker may lock for a member is less than it would like to have ready: it neither asks in vain without end, nor
+/// do its acknowledgements wait behind a request that is held.
+#[test]
+fn prefetching_at_the_limit_of_locks_goes_on_with_acknowledgements() {
+    let mut rig = Rig::with(false, &[1], |c| {
+        c.max_poll_records = 10;
+        c.prefetch = 100;
+    });
+    rig.poll();
+    let (node, token, _) = rig.fetch();
+    rig.machine.handle_fetch(rig.now, node, token, Ok(records(&[(0, 0, 29)])));
+    let (node, token, request) = rig.fetch();
+    assert_eq!(request.max_wait_ms, 0);
+    rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
+    assert!(rig.requests().is_empty(), "it was told that there is nothing");
+    for round in 0..20_i64 {
+        let chunks = rig.poll();
+        assert_eq!(chunks.iter().map(|c| c.entries().len()).sum::<usize>(), 10, "round {round}");
+        assert!(rig.requests().is_empty(), "one acknowledgement is worth no request");
+        rig.ack_all(&chunks);
+        let (node, token, request) = rig.fetch();
+        assert_eq!(request.topics[0].partitions[0].acknowledgement_batches[0].first_offset, 10 * round);
+        assert_eq!(request.max_wait_ms, 0);
+        let first = 30 + 10 * round;
+        let mut answer = records(&[(0, first, first + 9)]);
+        answer.partitions[0].ack_error = ErrorCode::NONE;
+        rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+        let (node, token, _) = rig.fetch();
+        rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::NONE)));
+        rig.outcomes();
+    }
 }
