@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) use kafka_share_tests::share::{numbers, receive, total};
+pub(crate) use kafka_share_tests::share::{numbers, receive};
 
 /// More than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
