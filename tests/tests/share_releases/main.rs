@@ -62,6 +62,7 @@ scenarios!(
     members::two_members_share_partitions_without_overlap,
     members::a_topic_that_comes_later_is_found,
     members::join_to_first_record_is_quick,
+    members::r002_a_session_whose_epoch_is_refused_frees_its_records_at_once,
     admin::groups_are_listed_and_described,
     admin::offsets_are_described_altered_reset_and_deleted,
     admin::settings_are_typed_and_seen_by_every_broker,
