@@ -113,7 +113,7 @@ pub(crate) enum TransactionEnd {
 
 /// The giver's memory of acknowledgements that it handed over; told once how they ended.
 ///
-/// A part that is dropped untold was not staged.
+/// A part that is dropped untold was not staged; nothing may come of it that a commit had to bring about.
 pub(crate) trait StagedPart: Send + Sync {
     /// Brokers may not have staged those of the share-partitions that `which` names; only an abort can follow.
     fn refused(&mut self, which: &dyn Fn(TopicIdPartition) -> bool);

@@ -4,10 +4,13 @@ use super::embedded;
 use kafka_share::admin::NewTopic;
 use kafka_share::net::Cluster;
 use kafka_share::{
-    AckType, AcknowledgementMode, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, PartitionReader, Producer,
-    ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords, TopicIdPartition, TransactionalProducer,
+    AckType, AcknowledgementMode, Admin, ClientConfig, ErrorCode, ErrorKind, KafkaShareConsumer, PartitionReader,
+    Producer, ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords, TopicIdPartition,
+    TransactionalProducer,
 };
-use kafka_share_broker::EmbeddedBroker;
+use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
+use kafka_share_messages::ApiKey;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -174,4 +177,53 @@ async fn acknowledgements_alone_are_committed() {
         setup.producer.commit_transaction().await.unwrap();
     }
     assert!(setup.consumer.poll(Duration::from_millis(700)).await.unwrap().is_empty());
+}
+
+/// Acknowledgements for a transaction that has failed already: its output is never seen, so they must not take effect.
+async fn what_a_failed_transaction_does_not_take_comes_again(mode: AcknowledgementMode) {
+    let broker = embedded(2).await;
+    let setup = setup(&broker).await;
+    setup.consumer.close(CLOSE).await.unwrap();
+    let builder = KafkaShareConsumer::builder("", "g").cluster(Arc::clone(&setup.cluster));
+    let consumer = builder.acknowledgement_mode(mode).max_poll_records(10).build().unwrap();
+    consumer.subscribe(["in"]).unwrap();
+    let setup = Setup { consumer: Arc::new(consumer), ..setup };
+    let records = setup.poll().await.expect("records");
+    let member = setup.consumer.share_group_metadata().unwrap();
+    setup.producer.begin_transaction().unwrap();
+    let refuse = FaultAction::Error(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+    broker.fault(Fault::new(refuse).key(ApiKey::PRODUCE));
+    setup.producer.send(ProducerRecord::new("out").value("lost")).await.unwrap().await.unwrap_err();
+    let acks = if mode == AcknowledgementMode::Implicit {
+        ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap()
+    } else {
+        setup.consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+        setup.consumer.acknowledgements_for_transaction().unwrap()
+    };
+    let error = setup.producer.send_share_acks_to_transaction(acks, &member).await.unwrap_err();
+    assert!(error.is_abortable(), "{error:?}");
+    setup.producer.abort_transaction().await.unwrap();
+    // Acknowledgements go along with the fetch of the next poll, and in implicit mode are given by it.
+    setup.consumer.poll(Duration::from_millis(500)).await.unwrap();
+    setup.consumer.close(CLOSE).await.unwrap();
+    broker.expire_locks("g");
+    let builder = KafkaShareConsumer::builder("", "g").cluster(Arc::clone(&setup.cluster));
+    let consumer = builder.acknowledgement_mode(AcknowledgementMode::Explicit).build().unwrap();
+    consumer.subscribe(["in"]).unwrap();
+    let setup = Setup { consumer: Arc::new(consumer), ..setup };
+    let mut seen = BTreeSet::new();
+    while seen.len() < RECORDS {
+        let records = setup.poll().await.unwrap_or_else(|| panic!("{} of {RECORDS} records come again", seen.len()));
+        seen.extend(records.iter().map(|record| record.value().unwrap().to_vec()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failed_transaction_does_not_take_comes_again_in_explicit_mode() {
+    what_a_failed_transaction_does_not_take_comes_again(AcknowledgementMode::Explicit).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failed_transaction_does_not_take_comes_again_in_implicit_mode() {
+    what_a_failed_transaction_does_not_take_comes_again(AcknowledgementMode::Implicit).await;
 }

@@ -244,7 +244,8 @@ impl KafkaShareConsumer {
     }
 
     /// Takes the ACCEPT and REJECT acknowledgements that were given and not sent, for
-    /// `send_share_acks_to_transaction`. They leave the ordinary path.
+    /// `send_share_acks_to_transaction`. They leave the ordinary path. Dropping them takes them back: the records are held
+    /// as if nothing had been said of them.
     ///
     /// # Errors
     /// In implicit mode (use [`ShareAcknowledgements::from_records`] there); while a [`commit_sync`](Self::commit_sync)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 struct Staged {
     shared: Arc<Shared>,
     taken: Vec<Taken>,
-    /// Whether the application had acknowledged them one by one; else they go back to being held.
+    /// Whether the application had acknowledged them one by one: where the cluster cannot take them, that counts again.
     pending_before: bool,
     /// Those that the transaction may not have.
     refused: Vec<Taken>,
@@ -38,30 +38,30 @@ impl StagedPart for Staged {
             TransactionEnd::Committed => Outcome::Acknowledged,
             TransactionEnd::Aborted => Outcome::LockLost,
             TransactionEnd::Unknown => Outcome::Unknown,
-            TransactionEnd::NotStaged => return self.give_back(&taken),
+            TransactionEnd::NotStaged if self.pending_before => {
+                return self.shared.with(|m, now| m.return_from_transaction(now, &taken));
+            }
+            TransactionEnd::NotStaged => return self.shared.with(|m, _| m.unstage(&taken)),
         };
         self.shared.with(|m, _| m.finish_transaction(&taken, outcome));
     }
 }
 
-impl Staged {
-    fn give_back(&self, taken: &[Taken]) {
-        self.shared.with(|m, now| {
-            if self.pending_before {
-                m.return_from_transaction(now, taken);
-            } else {
-                m.unstage(taken);
-            }
-        });
-    }
-}
-
+/// Whoever lets go of them has most likely failed, and aborts the transaction with their output: they must not be accepted
+/// without it.
 impl Drop for Staged {
     fn drop(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
         taken.append(&mut self.refused);
-        if !taken.is_empty() {
-            self.give_back(&taken);
+        if taken.is_empty() {
+            return;
+        }
+        if self.shared.mode == AcknowledgementMode::Implicit {
+            // Held, the next poll would accept them.
+            self.shared.with(|m, now| m.release_from_transaction(now, &taken));
+            self.shared.wake_driver();
+        } else {
+            self.shared.with(|m, _| m.unstage(&taken));
         }
     }
 }
@@ -103,7 +103,8 @@ impl ShareAcknowledgements {
     /// Acknowledges all records of a poll with ACCEPT or REJECT, for a transaction. They leave the ordinary path: a
     /// later poll in implicit mode does not accept them, and an acknowledgement of one of them is refused.
     ///
-    /// Dropping the result gives the records back.
+    /// Dropping the result takes the acknowledgement back: the records are held as before, and in implicit mode they are
+    /// released, because the next poll would accept them.
     ///
     /// # Errors
     /// Other types; records that are not held any more, or that were acknowledged before: nothing is staged then, and

@@ -193,7 +193,10 @@ impl TransactionalProducer {
     pub fn begin_transaction(&self) -> Result<()> {
         let _time = self.shared.metrics.time(Call::Begin);
         self.check_not_abandoned()?;
-        self.shared.with_transaction(|t| t.begin(Instant::now()))?.map_err(transaction_error)
+        self.shared.with_transaction(|t| t.begin(Instant::now()))?.map_err(transaction_error)?;
+        // What was dropped had ended its transaction by itself.
+        self.abandoned.store(false, Ordering::Release);
+        Ok(())
     }
 
     pub(super) fn check_not_abandoned(&self) -> Result<()> {
@@ -244,8 +247,9 @@ impl TransactionalProducer {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), before anything is staged, where the cluster cannot do it; the
-    /// acknowledgements go back to their consumer. No open transaction. Any refusal makes the transaction abort-only;
-    /// the message names each partition and its refusal.
+    /// acknowledgements go back to their consumer. No open transaction, or one that has failed: the acknowledgements are
+    /// dropped, and do not take effect. Any refusal makes the transaction abort-only; the message names each partition and
+    /// its refusal.
     pub async fn send_share_acks_to_transaction(
         &self,
         mut acks: ShareAcknowledgements,
@@ -261,7 +265,9 @@ impl TransactionalProducer {
             return Ok(());
         }
         if let Err(error) = self.backend.check(v2, deadline).await {
-            acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+            if error.kind() == ErrorKind::Unsupported {
+                acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+            }
             return Err(error);
         }
         // From here on brokers may have some of it.
