@@ -8,7 +8,8 @@ use kafka_share::{
     AckType, AcknowledgementMode, Admin, CheckpointCoordinator, CheckpointState, ClientConfig, ErrorKind,
     KafkaShareConsumer, ProducerRecord, ShareAcknowledgements, TransactionalProducer, TransactionalProducerBuilder,
 };
-use kafka_share_broker::EmbeddedBroker;
+use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
+use kafka_share_messages::ApiKey;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub(crate) async fn checkpoints_commit_what_came_before_them_and_no_more(bootstr
             CheckpointCoordinator::recover(settings(bootstrap, &topic), POOL, &state).await.unwrap();
         if found.committed != [2] {
             // Once more, after a new life of its ids: what became of it cannot be told any more, and is not made up.
-            assert_eq!((found.committed.len(), found.lost.len()), (0, 1), "{found:?}");
+            assert_eq!((found.committed.len(), found.lost.len(), found.unknown.len()), (0, 0, 1), "{found:?}");
         }
         assert_eq!(values(&cluster, &topic).await[..2], ["1", "2"]);
         drop(coordinator);
@@ -73,6 +74,46 @@ pub(crate) async fn checkpoints_commit_what_came_before_them_and_no_more(bootstr
     coordinator.notify_checkpoint_complete(u64::MAX).await.unwrap();
     coordinator.close(Duration::from_secs(10)).await.unwrap();
     assert_eq!(values(&cluster, &topic).await, ["1", "2", "10", "11", "13", "14", "16", "17", "19"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prepares_that_wait_for_their_turn_have_a_transaction_each() {
+    let broker = embedded(2).await;
+    let (cluster, topic) = topic(&broker.bootstrap_servers(), 1).await;
+    let coordinator = CheckpointCoordinator::open(settings(&broker.bootstrap_servers(), &topic), 4).await.unwrap();
+    write(&coordinator, &topic, "1").await;
+    coordinator.prepare_commit(1).await.unwrap();
+    write(&coordinator, &topic, "2").await;
+    broker.fault(Fault::new(FaultAction::Delay(Duration::from_millis(300))).key(ApiKey::END_TXN));
+    // Both come while the first checkpoint is being committed.
+    let (committed, second, third) = tokio::join!(
+        coordinator.notify_checkpoint_complete(1),
+        coordinator.prepare_commit(2),
+        coordinator.prepare_commit(3)
+    );
+    committed.and(second).and(third).unwrap();
+    let state = coordinator.snapshot_state();
+    assert_ne!(state.prepared[&2].transactional_id, state.prepared[&3].transactional_id);
+    coordinator.notify_checkpoint_complete(3).await.unwrap();
+    assert_eq!(values(&cluster, &topic).await, ["1", "2"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_abort_that_was_not_answered_does_not_block_its_transactional_id() {
+    let broker = embedded(2).await;
+    let (cluster, topic) = topic(&broker.bootstrap_servers(), 1).await;
+    let coordinator = CheckpointCoordinator::open(settings(&broker.bootstrap_servers(), &topic), 2).await.unwrap();
+    write(&coordinator, &topic, "given up").await;
+    coordinator.transaction().await.unwrap().producer().flush().await.unwrap();
+    let slow = broker.fault(Fault::new(FaultAction::Delay(Duration::from_millis(300))).key(ApiKey::END_TXN));
+    tokio::select! {
+        result = coordinator.abort_current() => unreachable!("it is answered later: {result:?}"),
+        () = async { while broker.fault_hits(slow) == 0 { tokio::time::sleep(Duration::from_millis(5)).await } } => {}
+    }
+    write(&coordinator, &topic, "kept").await;
+    coordinator.prepare_commit(1).await.unwrap();
+    coordinator.notify_checkpoint_complete(1).await.unwrap();
+    assert_eq!(values(&cluster, &topic).await, ["kept"]);
 }
 
 /// Where the process dies, in the life of a checkpoint.
@@ -109,7 +150,7 @@ impl Processor {
         let bootstrap = broker.bootstrap_servers();
         let (coordinator, found) =
             CheckpointCoordinator::recover(settings(&bootstrap, "flow"), POOL, &store.state).await.unwrap();
-        assert!(found.lost.is_empty(), "{found:?}");
+        assert!(found.lost.is_empty() && found.unknown.is_empty(), "{found:?}");
         let builder = KafkaShareConsumer::builder(&bootstrap, "g").acknowledgement_mode(AcknowledgementMode::Explicit);
         let consumer = builder.max_poll_records(10).build().unwrap();
         consumer.subscribe(["in"]).unwrap();

@@ -51,9 +51,13 @@ pub struct CheckpointCoordinator {
 pub struct Recovered {
     /// Checkpoints whose transactions are committed, now or before the crash.
     pub committed: Vec<u64>,
-    /// Checkpoints whose transactions cannot be committed any more, and why: the coordinator aborted them for their age,
-    /// or somebody else used their transactional id. Their acknowledgements have no effect: the records come again.
+    /// Checkpoints whose transactions were aborted, and why: for their age, say. Their acknowledgements have no effect: the
+    /// records come again.
     pub lost: Vec<(u64, Error)>,
+    /// Checkpoints whose end cannot be told any more, as their transactional id has a later epoch: an earlier call with this
+    /// state, which did not get to its end, or the dead process may have committed them; or the coordinator aborted them for
+    /// their age (brokers answer that in the same way).
+    pub unknown: Vec<(u64, Error)>,
 }
 
 impl CheckpointCoordinator {
@@ -82,7 +86,8 @@ impl CheckpointCoordinator {
     /// aborts what else was left open. Where the transaction was committed before the crash, that is found out.
     ///
     /// # Cancel safety
-    /// May be called again with the same state.
+    /// May be called again with the same state; what an earlier call committed may be among the
+    /// [unknown](Recovered::unknown) then.
     ///
     /// # Errors
     /// As [`open`](Self::open), and commits whose outcome is not known within `max.block.ms`; call again then.
@@ -96,6 +101,7 @@ impl CheckpointCoordinator {
             let own = settings.clone().under(prepared.transactional_id.clone());
             match TransactionSession::resume(own, prepared).await?.commit().await {
                 Ok(()) => recovered.committed.push(*checkpoint),
+                Err(error) if error.kind() == ErrorKind::Fenced => recovered.unknown.push((*checkpoint, error)),
                 Err(error) if is_final(&error) => recovered.lost.push((*checkpoint, error)),
                 Err(error) => return Err(error.context(format_args!("committing checkpoint {checkpoint}"))),
             }
@@ -126,7 +132,16 @@ impl CheckpointCoordinator {
     /// As [`TransactionSession::begin`].
     pub async fn transaction(&self) -> Result<Arc<TransactionSession>> {
         let _turn = self.turn().await?;
+        self.current().await
+    }
+
+    /// With the turn.
+    async fn current(&self) -> Result<Arc<TransactionSession>> {
         let session = Arc::clone(&self.sessions[self.books().current()]);
+        // An abort that was dropped or not answered in time, and maybe of a checkpoint that is forgotten by now.
+        if session.producer().shared().with_transaction(|t| t.is_aborting())? {
+            session.abort().await?;
+        }
         if !session.producer().is_unfinished()? {
             session.begin().await?;
         }
@@ -143,9 +158,9 @@ impl CheckpointCoordinator {
     /// Numbers that do not ascend; a pool whose other ids all hold prepared checkpoints. Abortable, where a record or an
     /// acknowledgement failed: [`abort_current`](Self::abort_current), and process its input again.
     pub async fn prepare_commit(&self, checkpoint: u64) -> Result<()> {
-        let session = self.transaction().await?;
         let _turn = self.turn().await?;
         self.books().check(checkpoint).map_err(refused)?;
+        let session = self.current().await?;
         let prepared = session.prepare().await?;
         self.books().handle_prepared(checkpoint, prepared).map_err(refused)
     }

@@ -153,6 +153,12 @@ impl Transaction {
         matches!(self.state, State::Ending { commit: true, sent: true })
     }
 
+    /// Whether an abort was begun whose end is not known yet.
+    #[must_use]
+    pub fn is_aborting(&self) -> bool {
+        matches!(self.state, State::Ending { commit: false, .. })
+    }
+
     /// The request was certainly not sent, so its outcome is not in doubt.
     pub fn handle_end_unsent(&mut self) {
         if let State::Ending { sent, .. } = &mut self.state {

@@ -73,9 +73,12 @@ impl FromStr for PreparedTransaction {
             return Err(DamagedTransaction("its checksum does not fit: it is cut short or was changed"));
         }
         let parts: Vec<&str> = body.split(':').collect();
-        let [_, cluster, id, producer, epoch, mode, expires] = parts[..] else {
+        let [magic, cluster, id, producer, epoch, mode, expires] = parts[..] else {
             return Err(DamagedTransaction("it does not have eight parts"));
         };
+        if magic != MAGIC {
+            return Err(DamagedTransaction("it is of another format than kafka-share-txn/1"));
+        }
         let (v2, started) = match mode {
             "v1" => (false, true),
             "v2" => (true, true),
@@ -179,7 +182,10 @@ mod tests {
             let changed = String::from_utf8(bytes).unwrap();
             assert!(changed.parse::<PreparedTransaction>().is_err(), "{changed}");
         }
-        for bad in ["", ":", "kafka-share-txn/1", "kafka-share-txn/2:::::::00000000", &"x".repeat(1 << 20)] {
+        // Undamaged, and of a later format.
+        let later = prepared().body().replacen(MAGIC, "kafka-share-txn/10", 1);
+        let later = format!("{later}:{:08x}", checksum(&later));
+        for bad in ["", ":", "kafka-share-txn/1", "kafka-share-txn/2:::::::00000000", &later, &"x".repeat(1 << 20)] {
             assert!(bad.parse::<PreparedTransaction>().is_err());
         }
     }
