@@ -2,7 +2,7 @@
 
 mod support;
 
-use kafka_share::{ErrorCode, PartitionReader, ProducerRecord, TransactionalProducer};
+use kafka_share::{ErrorCode, PartitionReader, Producer, ProducerRecord, Result, TransactionalProducer};
 use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::ApiKey;
 use std::sync::Arc;
@@ -77,4 +77,39 @@ async fn metrics_have_javas_names_and_the_right_numbers() {
     }
     assert_eq!(metric("txn-commit-time-ns-total"), 0.0);
     assert_eq!(metric("txn-share-acks-total"), 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_buffer_does_not_wait_for_what_lingers() {
+    let rig = Rig::new(1).await;
+    let mut builder = Producer::builder("").cluster(Arc::clone(&rig.cluster)).linger(2 * LONG).max_block(LONG);
+    builder.set("buffer.memory", "1000").unwrap();
+    builder.set("max.request.size", "1000").unwrap();
+    let producer = builder.batch_size(1000).build().unwrap();
+    let record = || ProducerRecord::new("orders").partition(0).value(vec![0; 600]);
+    let first = producer.send(record()).await.unwrap();
+    drop(producer.send(record()).await.unwrap());
+    assert_eq!(first.await.unwrap().offset(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_that_ended_its_transaction_and_is_dropped_leaves_nothing_behind() {
+    let rig = Rig::new(1).await;
+    let producer = TransactionalProducer::builder("", "ends").cluster(Arc::clone(&rig.cluster)).build().unwrap();
+    producer.init_transactions().await.unwrap();
+    let record = || ProducerRecord::new("orders").partition(0).value("1");
+    let ended = tokio::sync::Notify::new();
+    let work = producer.transaction_once(async |txn| {
+        drop(txn.send(record()).await?);
+        txn.commit_transaction().await?;
+        ended.notify_one();
+        std::future::pending::<Result<()>>().await
+    });
+    tokio::select! {
+        _ = work => unreachable!("it never ends"),
+        () = ended.notified() => {}
+    }
+    producer.begin_transaction().unwrap();
+    drop(producer.send(record()).await.unwrap());
+    producer.commit_transaction().await.unwrap();
 }

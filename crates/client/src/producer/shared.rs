@@ -89,6 +89,8 @@ impl Shared {
                     self.learn(&record.topic, deadline).await?;
                 }
                 AppendError::Full => {
+                    // What lingers would keep its room until it has lingered.
+                    self.with(|s| s.machine.seal_all());
                     self.work.notify_one();
                     let _time = self.metrics.time(Call::Buffer);
                     if tokio::time::timeout_at(deadline.into(), progress).await.is_err() {
