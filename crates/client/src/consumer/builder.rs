@@ -65,8 +65,8 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("receive.buffer.bytes", "the system sizes socket buffers"),
     ("send.buffer.bytes", "the system sizes socket buffers"),
     ("metric.reporters", "read KafkaShareConsumer::metrics"),
-    ("metrics.num.samples", "metrics count from the start"),
-    ("metrics.sample.window.ms", "metrics count from the start"),
+    ("metrics.num.samples", "averages, maxima and rates are of the last 30 to 60 seconds"),
+    ("metrics.sample.window.ms", "averages, maxima and rates are of the last 30 to 60 seconds"),
     ("metrics.recording.level", "all metrics are recorded"),
     ("config.providers", "resolve values before they come here"),
 ];

@@ -4,7 +4,9 @@ use super::shared::Shared;
 use super::spans;
 use crate::net::{Connection, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
-use kafka_share_core::share_consumer::{Action, FetchAnswer, RequestFailure, TopicLeaders, decode_fetch};
+use kafka_share_core::share_consumer::{
+    Action, FetchAnswer, RequestFailure, ShareConsumer, TopicLeaders, decode_fetch,
+};
 use kafka_share_messages::{
     ShareAcknowledgeRequest, ShareAcknowledgeResponse, ShareFetchRequest, ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -106,17 +108,15 @@ impl Driver {
         let (actions, deadline) = self.shared.with(|m, now| {
             m.handle_timeout(now);
             let actions: Vec<Action> = std::iter::from_fn(|| m.poll_action(now)).collect();
-            let deadline = m.next_deadline();
-            m.sleeps_until(deadline);
-            (actions, deadline)
+            (actions, sleep_next(m))
         });
-        for action in actions {
-            self.start(action);
-        }
-        deadline
+        let failed = actions.into_iter().map(|action| self.start(action)).filter(|started| !started).count();
+        // What could not be started has failed at once, and changed when there is something to do.
+        if failed > 0 { self.shared.with(|m, _| sleep_next(m)) } else { deadline }
     }
 
-    fn start(&mut self, action: Action) {
+    /// Answers whether it was started; else the machine has been told.
+    fn start(&mut self, action: Action) -> bool {
         let shared = Arc::clone(&self.shared);
         match action {
             Action::Heartbeat(token, request) => {
@@ -141,7 +141,10 @@ impl Driver {
                         async move { Done::Fetch(node, token, fetch(&shared, &connection, &request, &inner).await) };
                     self.tasks.spawn(call.instrument(span));
                 }
-                Err(error) => self.handle(Done::Fetch(node, token, Err(error))),
+                Err(error) => {
+                    self.handle(Done::Fetch(node, token, Err(error)));
+                    return false;
+                }
             },
             Action::Acknowledge(node, token, request) => match self.session_connection(node) {
                 Ok(connection) => {
@@ -151,9 +154,13 @@ impl Driver {
                     };
                     self.tasks.spawn(call.instrument(span));
                 }
-                Err(error) => self.handle(Done::Acknowledge(node, token, Err(error))),
+                Err(error) => {
+                    self.handle(Done::Acknowledge(node, token, Err(error)));
+                    return false;
+                }
             },
         }
+        true
     }
 
     /// The connection for a node's session; its end is watched, because the session ends with it.
@@ -246,6 +253,13 @@ impl Driver {
             }
         }
     }
+}
+
+/// When the machine wants to be asked again, and will be.
+fn sleep_next(machine: &mut ShareConsumer) -> Option<Instant> {
+    let deadline = machine.next_deadline();
+    machine.sleeps_until(deadline);
+    deadline
 }
 
 fn failure(error: &Error) -> RequestFailure {

@@ -265,15 +265,22 @@ impl Connection {
     ) -> Result<Pending> {
         let gone =
             || Error::call(&CallError::NotSent("the connection is closed".into()), format!("{}: {what}", self.peer));
-        let (reply, answer) = oneshot::channel();
         let call = Call { correlation_id: id, frame, deadline, answered };
         let permit = match tokio::time::timeout_at(deadline.into(), self.commands.reserve()).await {
             Ok(permit) => permit.map_err(|_| gone())?,
             Err(_) => return Err(Error::call(&CallError::TimedOut { sent: false }, format!("{}: {what}", self.peer))),
         };
+        Ok(self.hand_in(permit, call, what))
+    }
+
+    fn hand_in(&self, permit: mpsc::Permit<'_, Command>, call: Call, what: &'static str) -> Pending {
+        let (reply, answer) = oneshot::channel();
+        let id = call.correlation_id;
         permit.send(Command::Call(call, reply));
+        // A permit outlives the task's last look at its commands: what is sent then is never seen, and kept by the channel.
+        let late = self.commands.is_closed();
         let guard = AbandonGuard { connection: self.clone(), id, armed: true };
-        Ok(Pending { answer, guard, what })
+        Pending { answer, guard, what, late }
     }
 }
 
@@ -310,11 +317,19 @@ struct Pending {
     answer: oneshot::Receiver<Answer>,
     guard: AbandonGuard,
     what: &'static str,
+    /// The task had ended its work already, and may not have seen the request.
+    late: bool,
 }
 
 impl Pending {
     async fn answer(mut self) -> Result<Bytes> {
-        let result = (&mut self.answer).await;
+        let result = if self.late {
+            self.guard.connection.closed().await;
+            let unseen = |_| Err(CallError::NotSent("the connection is closed".into()));
+            Ok(self.answer.try_recv().unwrap_or_else(unseen))
+        } else {
+            (&mut self.answer).await
+        };
         self.guard.armed = false;
         let place = || format!("{}: {}", self.guard.connection.peer, self.what);
         match result {

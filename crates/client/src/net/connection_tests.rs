@@ -143,3 +143,18 @@ async fn r157_a_write_that_stalls_ends_in_time() {
         assert!(started.elapsed() >= limit && started.elapsed() < LONG, "{:?}", started.elapsed());
     }
 }
+
+#[tokio::test]
+async fn a_request_that_comes_as_the_connection_ends_is_answered() {
+    let broker = EmbeddedBroker::builder().start().await.unwrap();
+    let (connection, _gate) = connect(&broker).await;
+    let version = connection.version::<FindCoordinatorRequest>(ApiKey::FIND_COORDINATOR, 99, Instant::now() + LONG);
+    let frame = frame::encode_request(&find("late"), version.await.unwrap(), 1, &Str::from_static("test")).unwrap();
+    let permit = connection.commands.reserve().await.unwrap();
+    drop(broker);
+    tokio::time::timeout(LONG, connection.closed()).await.expect("the broker is gone");
+    let call = Call { correlation_id: 1, frame, deadline: Instant::now() + LONG, answered: true };
+    let pending = connection.hand_in(permit, call, "FindCoordinator");
+    let error = tokio::time::timeout(LONG, pending.answer()).await.expect("an answer").unwrap_err();
+    assert!(error.is_retriable() && !error.maybe_done(), "{error:?}");
+}

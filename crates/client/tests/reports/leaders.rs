@@ -5,7 +5,7 @@ use crate::wide::{WIDE, count, each_answer, until, wide_topic};
 use kafka_share::{
     AckType, AcquireMode, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, Outcome, Producer, ProducerRecord,
 };
-use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction, Rewrite};
+use kafka_share_broker::{CoordinatorKind, EmbeddedBroker, Fault, FaultAction, GroupBounds, Rewrite};
 use kafka_share_messages::{ApiKey, ApiVersionsResponse, ShareAcknowledgeResponse, ShareFetchResponse};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -258,4 +258,30 @@ async fn r101_a_cluster_that_tells_no_topic_ids_is_refused_by_name() {
     assert!(error.to_string().contains("topic id") && error.to_string().contains("Metadata"), "{error}");
     assert_eq!(rig.broker.fault_hits(fetches), 0, "nothing is asked for by an empty id");
     consumer.close(LONG).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_without_an_address_is_asked_as_soon_as_it_has_one() {
+    // Heartbeats are so far apart that none of them wakes the consumer.
+    let bounds = |bounds: &mut GroupBounds| {
+        bounds.heartbeat_ms = (100, 60_000);
+        bounds.session_timeout_ms = (1_000, 200_000);
+    };
+    let rig = Rig::with(3, bounds).await;
+    rig.configure("share.session.timeout.ms", "180000").await;
+    rig.configure("share.heartbeat.interval.ms", "60000").await;
+    rig.produce(0..1).await;
+    let leader = leader_of(&rig, &rig.topic(), 0);
+    let other = rig.broker.nodes().iter().map(|n| n.id).find(|id| *id != leader).unwrap();
+    assert!(rig.broker.move_coordinator(CoordinatorKind::Group, GROUP, other));
+    let asked = each_answer(&rig, ApiKey::METADATA, move |answer: &mut kafka_share_messages::MetadataResponse| {
+        answer.brokers.retain(|broker| broker.node_id != leader);
+    });
+    let consumer = rig.own_consumer(Mode::Explicit);
+    let healed = async {
+        until("metadata are asked for again and again", || rig.broker.fault_hits(asked) > 5).await;
+        rig.broker.clear_faults();
+    };
+    let (records, ()) = tokio::join!(consumer.poll(LONG), healed);
+    assert_eq!(offsets(&[records.unwrap()]), [(0, 1)]);
 }
