@@ -266,7 +266,9 @@ public final class Consumers {
             until("records whose lock is over come to another member", () -> {
                 for (var record : other.poll(POLL)) {
                     if (missing.remove(id(record))) {
-                        check(record.deliveryCount().orElseThrow() == 2, "second delivery");
+                        // On a machine that is busy enough the lock may end once more on the way.
+                        int count = record.deliveryCount().orElseThrow();
+                        check(count >= 2, "delivered for the first time again: count " + count);
                     }
                     other.acknowledge(record);
                 }
