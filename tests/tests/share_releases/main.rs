@@ -6,6 +6,7 @@ mod delivery;
 mod lab;
 mod locks;
 mod members;
+mod reports;
 mod rights;
 
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
@@ -63,6 +64,11 @@ scenarios!(
     members::a_topic_that_comes_later_is_found,
     members::join_to_first_record_is_quick,
     members::r002_a_session_whose_epoch_is_refused_frees_its_records_at_once,
+    reports::r014_partitions_added_later_are_consumed,
+    reports::r022_r023_closing_accepts_nothing_and_a_commit_does,
+    reports::r028_a_backlog_of_large_batches_comes_once_and_without_a_wait_for_locks,
+    reports::r034_acknowledgements_in_any_order_have_one_outcome_each,
+    reports::r041_r107_a_topic_deleted_and_created_again_under_the_consumer,
     admin::groups_are_listed_and_described,
     admin::offsets_are_described_altered_reset_and_deleted,
     admin::settings_are_typed_and_seen_by_every_broker,

@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// So many requests to a broker in a row must have failed before the application hears of an error without a code of its own:
+/// about half a minute of them, which is longer than a topic takes to leave the assignment.
+const SHOWN_SERVER_ERROR: u32 = 30;
 /// How long a leader hint counts as one of a row.
 const HINT_MEMORY: Duration = Duration::from_secs(10);
 
@@ -221,7 +224,13 @@ impl ShareConsumer {
                 | ErrorCode::INVALID_SHARE_SESSION_EPOCH
                 | ErrorCode::SHARE_SESSION_LIMIT_REACHED
         );
-        if !session && !code.is_retriable() {
+        // Kafka answers so while the session has a topic that was deleted; the next assignment does not have it any more.
+        let failures = self.nodes.get(&node).map_or(0, |n| n.failures);
+        let passing = code == ErrorCode::UNKNOWN_SERVER_ERROR && failures < SHOWN_SERVER_ERROR;
+        if passing {
+            self.want_metadata(now);
+        }
+        if !session && !passing && !code.is_retriable() {
             let text = message.unwrap_or_else(|| code.about().to_owned());
             self.events.push_back(ConsumerEvent::Error(code, format!("share session with broker {node}: {text}")));
         }

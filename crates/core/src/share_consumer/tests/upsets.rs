@@ -192,3 +192,19 @@ fn a_member_that_is_refused_for_good_closes_its_sessions_and_says_why_until_it_s
     rig.requests();
     assert_eq!(rig.heartbeats, [0]);
 }
+
+#[test]
+fn an_error_without_a_code_of_its_own_is_shown_only_where_it_lasts() {
+    let mut rig = Rig::new(false, &[1]);
+    let mut shown = Vec::new();
+    let started = rig.now;
+    for _ in 0..40 {
+        rig.poll();
+        let (node, token, _) = rig.fetch();
+        rig.machine.handle_fetch(rig.now, node, token, Ok(refusal(ErrorCode::UNKNOWN_SERVER_ERROR)));
+        shown.push(rig.machine.poll_event().is_some());
+        rig.now += Duration::from_secs(2);
+        rig.machine.handle_timeout(rig.now);
+        assert!(shown.ends_with(&[shown.len() >= 30]), "{:?}: {shown:?}", rig.now - started);
+    }
+}
