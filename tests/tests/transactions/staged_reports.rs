@@ -2,7 +2,7 @@
 
 use super::scenarios::transactional;
 use super::staging::{RECORDS, Setup, setup};
-use kafka_share::{AckType, Admin, ErrorKind, ShareAcknowledgements, ShareRecords, TopicIdPartition};
+use kafka_share::{AckType, ErrorKind, ShareAcknowledgements, ShareRecords, TopicIdPartition};
 use kafka_share_broker::{CoordinatorKind, EmbeddedBroker, GroupBounds};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,7 +118,7 @@ fn give_back(setup: &Setup, records: &ShareRecords) {
 async fn survives(what: Move, when: Moment) {
     let broker = super::embedded(2).await;
     let setup = setup(&broker).await;
-    more_deliveries(&setup).await;
+    setup.more_deliveries().await;
     let (mut committed, mut round) = (0, 0);
     while committed < RECORDS {
         round += 1;
@@ -127,12 +127,6 @@ async fn survives(what: Move, when: Moment) {
     }
     assert_eq!(setup.output().await, (0..RECORDS).collect::<Vec<_>>(), "{what:?} {when:?}");
     assert!(setup.consumer.poll(Duration::from_millis(500)).await.unwrap().is_empty(), "{what:?} {when:?}");
-}
-
-/// Each abort costs a delivery, and at the limit records are archived.
-async fn more_deliveries(setup: &Setup) {
-    let admin = Admin::on(Arc::clone(&setup.cluster));
-    admin.alter_share_group_configs("g", &[("share.delivery.count.limit", "10")]).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

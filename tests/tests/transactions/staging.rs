@@ -59,6 +59,12 @@ impl Setup {
         Some((records.len(), records))
     }
 
+    /// Each abort costs a delivery, and at the limit records are archived.
+    pub(crate) async fn more_deliveries(&self) {
+        let admin = Admin::on(Arc::clone(&self.cluster));
+        admin.alter_share_group_configs("g", &[("share.delivery.count.limit", "10")]).await.unwrap();
+    }
+
     pub(crate) async fn poll(&self) -> Option<ShareRecords> {
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
