@@ -168,6 +168,12 @@ pub(crate) fn check_millis(name: &str, time: Duration) -> Result<()> {
     Ok(())
 }
 
+/// Reads a property that is true or false.
+pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
+    let text = || format!("{name}={value}: true or false is expected");
+    value.trim().to_ascii_lowercase().parse().map_err(|_| Error::new(ErrorKind::Config, text()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use super::KafkaShareConsumer;
 use super::shared::{Options, Shared};
-use crate::config::{check_millis, millis};
+use crate::config::{boolean, check_millis, millis};
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::share_acks::AckOutcome;
@@ -354,11 +354,6 @@ impl ShareConsumerBuilder {
         };
         KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, options)))
     }
-}
-
-fn boolean(name: &str, value: &str) -> Result<bool> {
-    let text = || format!("{name}={value}: true or false is expected");
-    value.trim().to_ascii_lowercase().parse().map_err(|_| Error::new(ErrorKind::Config, text()))
 }
 
 /// A random id in the form of Kafka's own.

@@ -2,7 +2,7 @@
 
 use super::sender::{Sender, Stop};
 use super::shared::Shared;
-use crate::config::{check_millis, millis};
+use crate::config::{boolean, check_millis, millis};
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::producer::{Producer as Machine, ProducerConfig};
@@ -61,10 +61,7 @@ impl Settings {
         match name {
             "transactional.id" => self.transactional_id = Some(value.to_owned()),
             "transaction.timeout.ms" => self.transaction_timeout = millis(name, value)?,
-            "transaction.two.phase.commit.enable" => match value.trim().to_ascii_lowercase().parse() {
-                Ok(on) => self.two_phase_commit = on,
-                Err(_) => return fail("true or false is expected"),
-            },
+            "transaction.two.phase.commit.enable" => self.two_phase_commit = boolean(name, value)?,
             "max.block.ms" => self.max_block = millis(name, value)?,
             "batch.size" => self.machine.batch_size = number()?,
             "linger.ms" => self.machine.linger = millis(name, value)?,

@@ -149,7 +149,7 @@ pub struct ProduceFailure {
 /// Numbers of a produce request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SentBatches {
-    /// Batches, and their bytes: in all, and of the largest.
+    /// Batches.
     pub batches: usize,
     /// Bytes of all batches.
     pub bytes: usize,

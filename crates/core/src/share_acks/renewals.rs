@@ -52,12 +52,10 @@ impl AckTable {
     /// # Errors
     /// Records that are not held, or that were acknowledged before. A renewal that is on its way already is no error.
     pub fn extend(&mut self, handle: RecordHandle, now: Instant) -> Result<(), AckError> {
-        match self.slot(handle.slot) {
-            None => return Err(self.gone(handle.slot)),
-            Some(slot) if slot.stale => return Err(AckError::LockLost),
-            Some(_) => {}
+        let Some(slot) = self.slot_mut(handle.slot) else { return Err(self.gone(handle.slot)) };
+        if slot.stale {
+            return Err(AckError::LockLost);
         }
-        let slot = self.slot_mut(handle.slot).ok_or(AckError::NotHeld)?;
         match slot.states.get(handle.index as usize).map(|s| (phase(*s), super::slot::renews(type_of(*s)))) {
             Some((HELD, _)) => {
                 slot.states[handle.index as usize] = PENDING | EXTEND;

@@ -168,10 +168,7 @@ impl AckTable {
         ack: AckType,
         now: impl FnOnce() -> Instant,
     ) -> Result<(), AckError> {
-        if self.slot(handle.slot).is_none() {
-            return Err(self.gone(handle.slot));
-        }
-        let slot = self.slot_mut(handle.slot).ok_or(AckError::NotHeld)?;
+        let Some(slot) = self.slot_mut(handle.slot) else { return Err(self.gone(handle.slot)) };
         if slot.stale {
             return Err(AckError::LockLost);
         }
