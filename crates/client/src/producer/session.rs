@@ -6,9 +6,9 @@ use super::metrics::Call;
 use super::shared::{Shared, transaction_error};
 use crate::net::CoordinatorKind;
 use crate::{Error, ErrorKind, Result};
-use kafka_share_core::transaction::{PreparedTransaction, ProducerIdentity, Transaction, Verdict};
+use kafka_share_core::transaction::{PreparedTransaction, ProducerIdentity, Transaction};
 use kafka_share_messages::describe_transactions_response::TransactionState;
-use kafka_share_messages::{DescribeTransactionsRequest, ErrorCode, InitProducerIdRequest};
+use kafka_share_messages::{DescribeTransactionsRequest, ErrorCode};
 use kafka_share_wire::Str;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -237,34 +237,11 @@ impl TransactionalProducer {
             return Ok(None);
         }
         let request = shared.with_transaction(Transaction::start_takeover)?.map_err(transaction_error)?;
-        let key = request.transactional_id.clone().unwrap_or_default();
-        let mut attempt = 0;
-        loop {
-            let call = shared.cluster.call_coordinator(
-                CoordinatorKind::Transaction,
-                &key,
-                &request,
-                deadline,
-                |r: &<InitProducerIdRequest as kafka_share_messages::Request>::Response| r.error_code,
-            );
-            let error = match call.await {
-                // As Kafka 4.4 has it: the field is there, what it asks for is not.
-                Ok(response) if response.error_code == ErrorCode::UNSUPPORTED_VERSION => return Ok(None),
-                Ok(response) => match shared.with_transaction(|t| t.handle_takeover(&response))? {
-                    Verdict::Done => {
-                        shared.with(|s| s.machine.handle_transaction_settled());
-                        return shared.with_transaction(|t| t.is_prepared()).map(Some);
-                    }
-                    Verdict::Failed(error) => return Err(transaction_error(error)),
-                    Verdict::Retry(code) => Error::broker(code, "taking over the transaction", None),
-                },
-                Err(error) if error.is_retriable() => error,
-                Err(error) => return Err(error),
-            };
-            attempt += 1;
-            if !shared.cluster.pause_before_retry(attempt, deadline).await {
-                return Err(error);
-            }
+        match self.init_with(request, Transaction::handle_takeover, deadline).await {
+            Ok(()) => shared.with_transaction(|t| t.is_prepared()).map(Some),
+            // As Kafka 4.4 has it: the field is there, what it asks for is not. Another producer asks otherwise.
+            Err(error) if error.code() == Some(ErrorCode::UNSUPPORTED_VERSION) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::net::CoordinatorKind;
 use crate::{Error, ErrorKind, MetricsSnapshot, Result};
 use kafka_share_core::producer::BatchErrorKind;
 use kafka_share_core::transaction::{End, Transaction, TxnError, TxnErrorKind, Verdict};
-use kafka_share_messages::{EndTxnRequest, ErrorCode, InitProducerIdRequest, Message, Request};
+use kafka_share_messages::{EndTxnRequest, ErrorCode, InitProducerIdRequest, InitProducerIdResponse, Message, Request};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -138,7 +138,7 @@ impl TransactionalProducer {
         let _turn = self.turn(deadline).await?;
         self.learn_features(deadline).await?;
         let request = self.shared.with_transaction(Transaction::start_init)?;
-        self.init_with(request.map_err(transaction_error)?, deadline).await?;
+        self.init_with(request.map_err(transaction_error)?, Transaction::handle_init, deadline).await?;
         // A transaction that had failed before was aborted by this.
         self.staged.end(TransactionEnd::Aborted);
         Ok(())
@@ -159,14 +159,20 @@ impl TransactionalProducer {
         Ok(())
     }
 
-    async fn init_with(&self, request: InitProducerIdRequest, deadline: Instant) -> Result<()> {
+    /// Asks for an identity until there is one; `take` is what the transaction makes of the answer.
+    pub(super) async fn init_with(
+        &self,
+        request: InitProducerIdRequest,
+        take: fn(&mut Transaction, &InitProducerIdResponse) -> Verdict,
+        deadline: Instant,
+    ) -> Result<()> {
         let key = request.transactional_id.clone().unwrap_or_default();
         let mut attempt = 0;
         loop {
             let cluster = &self.shared.cluster;
             let kind = CoordinatorKind::Transaction;
             let error = match cluster.call_coordinator(kind, &key, &request, deadline, |r| r.error_code).await {
-                Ok(response) => match self.shared.with_transaction(|t| t.handle_init(&response))? {
+                Ok(response) => match self.shared.with_transaction(|t| take(t, &response))? {
                     Verdict::Done => {
                         self.shared.with(|s| s.machine.handle_transaction_settled());
                         return Ok(());
@@ -393,7 +399,7 @@ impl TransactionalProducer {
                     self.shared.with(|s| s.machine.handle_transaction_settled());
                     return Ok(());
                 }
-                End::NewEpoch(request) => return self.init_with(request, deadline).await,
+                End::NewEpoch(request) => return self.init_with(request, Transaction::handle_init, deadline).await,
                 End::EndTxn(request) => match self.end_once(&request, v2, deadline).await {
                     Ok(Verdict::Done) if self.shared.with_transaction(|t| t.needs_new_epoch())? => continue,
                     Ok(Verdict::Done) => {
