@@ -58,6 +58,7 @@
 
 pub mod acknowledgements;
 pub mod admin;
+mod alarm;
 pub mod config;
 pub mod consumer;
 pub mod error;

@@ -2,6 +2,7 @@
 
 use super::shared::Shared;
 use super::spans;
+use crate::alarm::Alarm;
 use crate::net::{Connection, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::share_consumer::{
@@ -53,6 +54,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         awaited: HashSet::new(),
     };
     let mut goodbye = None;
+    let mut alarm = Alarm::new();
     loop {
         let deadline = driver.carry_actions();
         // Not at every turn: an application that waits for a fetch need not hear that it was sent.
@@ -72,20 +74,13 @@ pub(super) async fn run(shared: Arc<Shared>) {
         tokio::select! {
             () = shared.driver_woken() => {}
             Some(done) = driver.tasks.join_next() => if driver.handle_done(done).is_break() { return },
-            () = sleep_until(deadline) => {}
+            () = alarm.until(deadline) => {}
         }
         while let Some(done) = driver.tasks.try_join_next() {
             if driver.handle_done(done).is_break() {
                 return;
             }
         }
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -87,6 +87,7 @@ pub struct ShareRecordIter<'a> {
 impl<'a> Iterator for ShareRecordIter<'a> {
     type Item = ShareRecord<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<ShareRecord<'a>> {
         loop {
             let chunk = self.records.chunks.get(self.chunk)?;
@@ -106,24 +107,21 @@ impl<'a> Iterator for ShareRecordIter<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct ShareRecord<'a> {
     topic: &'a str,
-    topic_id: Uuid,
-    partition: i32,
+    chunk: &'a Chunk,
     timestamp_type: TimestampType,
     delivery_count: i16,
-    lock_until: Instant,
     id: RecordId,
     record: Record<'a>,
 }
 
 impl<'a> ShareRecord<'a> {
+    #[inline]
     pub(super) fn read(topic: &'a str, consumer: u32, chunk: &'a Chunk, entry: &Entry) -> Self {
         ShareRecord {
             topic,
-            topic_id: chunk.tp().topic_id,
-            partition: chunk.tp().partition,
+            chunk,
             timestamp_type: chunk.delivery.batches[entry.batch as usize].timestamp_type(),
             delivery_count: entry.delivery_count,
-            lock_until: chunk.lock_until(),
             id: RecordId { consumer, handle: chunk.handle(entry) },
             record: chunk.record(entry),
         }
@@ -138,13 +136,13 @@ impl<'a> ShareRecord<'a> {
     /// Id of the topic.
     #[must_use]
     pub fn topic_id(&self) -> Uuid {
-        self.topic_id
+        self.chunk.tp().topic_id
     }
 
     /// Partition, from 0.
     #[must_use]
     pub fn partition(&self) -> i32 {
-        self.partition
+        self.chunk.tp().partition
     }
 
     /// Offset in the partition.
@@ -193,7 +191,7 @@ impl<'a> ShareRecord<'a> {
     /// to the fetch, or to the last renewal. The broker counts from a little earlier.
     #[must_use]
     pub fn lock_deadline(&self) -> Instant {
-        self.lock_until
+        self.chunk.lock_until()
     }
 
     /// Name of this delivery, to acknowledge it by later or from another task.

@@ -116,12 +116,8 @@ impl Shared {
 
     /// Runs `f` on the machine, for a moment.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut ShareConsumer, Instant) -> T) -> T {
-        self.with_machine(|m| f(m, Instant::now()))
-    }
-
-    fn with_machine<T>(&self, f: impl FnOnce(&mut ShareConsumer) -> T) -> T {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = f(&mut machine);
+        let result = f(&mut machine, Instant::now());
         let told = self.collect(&mut machine);
         let news = machine.take_ack_news();
         drop(machine);
@@ -352,7 +348,15 @@ impl Shared {
         self.check_explicit()?;
         self.check_renew(ack)?;
         let handle = self.own(id)?;
-        self.with_machine(|m| m.acknowledge_by(handle, ack, Instant::now)).map_err(ack_error)
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = machine.acknowledge_by(handle, ack, Instant::now);
+        // It has nothing to tell beside, so that there is nothing to collect.
+        let news = machine.take_ack_news();
+        drop(machine);
+        if news {
+            self.wake_driver();
+        }
+        result.map_err(ack_error)
     }
 
     pub(super) fn extend_lock(&self, id: RecordId) -> Result<()> {

@@ -1,5 +1,6 @@
 //! One socket and the task that owns it. Callers hand over whole frames, so a dropped caller never tears one.
 
+use crate::alarm::Alarm;
 use crate::{Error, ErrorKind, Result};
 use bytes::{Buf, Bytes};
 use kafka_share_core::ApiVersions;
@@ -110,6 +111,9 @@ impl Connection {
     /// # Errors
     /// Where the connection could not be opened, or not before `deadline`.
     pub async fn ready(&self, deadline: Instant) -> Result<Arc<ApiVersions>> {
+        if let Status::Ready(versions) = &*self.status.borrow() {
+            return Ok(versions.clone());
+        }
         let mut status = self.status.clone();
         let wait = async {
             loop {
@@ -366,6 +370,7 @@ struct Driver<'a, S> {
     waiting: HashMap<i32, oneshot::Sender<Answer>>,
     outgoing: VecDeque<Bytes>,
     closing: Option<String>,
+    alarm: Alarm,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
@@ -383,6 +388,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
             waiting: HashMap::new(),
             outgoing: VecDeque::new(),
             closing: None,
+            alarm: Alarm::new(),
         }
     }
 
@@ -411,7 +417,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
                     Some(command) => self.handle_command(command),
                     None => self.machine.handle_closed("no longer used"),
                 },
-                () = sleep_until(deadline), if deadline.is_some() => self.machine.handle_timeout(Instant::now()),
+                () = self.alarm.until(deadline) => self.machine.handle_timeout(Instant::now()),
             }
         }
     }
@@ -459,13 +465,6 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
                 let _ = reply.send(Err(CallError::NotSent("the connection is closed".into())));
             }
         }
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -136,6 +136,7 @@ impl AckTable {
         self.slots.get(at.index as usize).filter(|s| s.generation == at.generation)
     }
 
+    #[inline]
     pub(super) fn slot_mut(&mut self, at: SlotRef) -> Option<&mut Slot> {
         self.slots.get_mut(at.index as usize).filter(|s| s.generation == at.generation)
     }
@@ -162,6 +163,7 @@ impl AckTable {
     ///
     /// # Errors
     /// See [`AckError`].
+    #[inline]
     pub fn acknowledge_by(
         &mut self,
         handle: RecordHandle,

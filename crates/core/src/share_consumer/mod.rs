@@ -257,6 +257,7 @@ impl ShareConsumer {
     ///
     /// # Errors
     /// See [`AckError`].
+    #[inline]
     pub fn acknowledge_by(
         &mut self,
         handle: RecordHandle,
@@ -293,6 +294,7 @@ impl ShareConsumer {
 
     /// Whether the acknowledgements given since this was asked last are due before the shell asks again: ask
     /// [`ShareConsumer::poll_action`] and [`ShareConsumer::next_deadline`] now then.
+    #[inline]
     pub fn take_ack_news(&mut self) -> bool {
         let many = self.table.pending() >= self.config.max_acks_pending;
         let crossed = many && !std::mem::replace(&mut self.many_acks, many);

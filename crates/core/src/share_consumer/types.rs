@@ -122,12 +122,14 @@ pub struct Chunk {
 impl Chunk {
     /// The share-partition.
     #[must_use]
+    #[inline]
     pub fn tp(&self) -> TopicIdPartition {
         self.delivery.tp
     }
 
     /// The records' entries.
     #[must_use]
+    #[inline]
     pub fn entries(&self) -> &[Entry] {
         &self.delivery.entries[self.start..self.end]
     }
@@ -144,6 +146,7 @@ impl Chunk {
 
     /// Handle of a record.
     #[must_use]
+    #[inline]
     pub fn handle(&self, entry: &Entry) -> RecordHandle {
         RecordHandle { slot: self.slot, index: entry.index }
     }
@@ -153,6 +156,7 @@ impl Chunk {
     /// # Panics
     /// With an entry that is not of this delivery. Entries of it were decoded once before.
     #[must_use]
+    #[inline]
     pub fn record(&self, entry: &Entry) -> Record<'_> {
         let record = self.delivery.batches.get(entry.batch as usize).map(|b| b.record_at(entry.position));
         record.and_then(Result::ok).expect("an entry of this delivery")

@@ -206,6 +206,7 @@ impl DecodedBatch {
     /// # Errors
     /// Errors of the record's bytes; a position that is not a record's start gives such an error, or
     /// nonsense, but never a panic.
+    #[inline]
     pub fn record_at(&self, position: u32) -> Result<Record<'_>, RecordError> {
         RecordIter::unchecked(&self.header, &self.payload).record_at(position)
     }

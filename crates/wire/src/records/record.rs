@@ -130,6 +130,7 @@ impl<'a> RecordIter<'a> {
     }
 
     /// For a header that has passed [`RecordIter::new`] before.
+    #[inline]
     pub(super) fn unchecked(header: &BatchHeader, payload: &'a [u8]) -> Self {
         Self {
             payload,
@@ -146,6 +147,7 @@ impl<'a> RecordIter<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn record_at(mut self, position: u32) -> Result<Record<'a>, RecordError> {
         self.rest =
             self.payload.get(position as usize..).ok_or(RecordError::RecordTruncated("position beyond the batch"))?;
