@@ -111,6 +111,20 @@ impl RealKafka {
         std::fs::read_to_string(self.dir.path().join("broker.log")).unwrap_or_default()
     }
 
+    /// The files that hold the records of a partition, in offset order.
+    ///
+    /// # Panics
+    /// If the broker's data cannot be read.
+    #[must_use]
+    pub fn log_files(&self, topic: &str, partition: i32) -> Vec<PathBuf> {
+        let dir = self.dir.path().join("data").join(format!("{topic}-{partition}"));
+        let entries = std::fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let mut files: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "log")).collect();
+        files.sort();
+        files
+    }
+
     /// A command that runs one of the release's own tools, such as `org.apache.kafka.tools.TopicCommand`.
     #[must_use]
     pub fn tool(&self, main_class: &str) -> Command {

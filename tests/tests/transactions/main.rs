@@ -10,6 +10,7 @@ mod scenarios;
 mod sessions;
 mod staged_reports;
 mod staging;
+mod tools;
 
 use kafka_share_broker::EmbeddedBroker;
 use kafka_share_tests::kafka::RealKafka;
@@ -43,6 +44,9 @@ macro_rules! scenarios {
                 eprintln!("{}", stringify!($name));
                 runtime.block_on(scenarios::$name(&bootstrap));
             )*
+            if let Some(kafka) = &kafka {
+                runtime.block_on(tools::kafka_tools_find_our_batches_well_formed(kafka));
+            }
         }
     };
 }
