@@ -2,6 +2,7 @@
 //! versions, and against a real Kafka 4.4.0. `KAFKA_SHARE_TEST_BOOTSTRAP` names a running cluster to use instead.
 
 mod acknowledger;
+mod bad_input;
 mod checkpoints;
 mod crowds;
 mod faults;
@@ -74,4 +75,5 @@ scenarios!(
     papers_of_other_clusters_and_ids_are_refused_and_change_nothing,
     a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so,
     checkpoints_commit_what_came_before_them_and_no_more,
+    bad_records_are_refused_and_the_transaction_goes_on,
 );

@@ -1,5 +1,6 @@
 //! What must hold on every cluster.
 
+pub(crate) use super::bad_input::bad_records_are_refused_and_the_transaction_goes_on;
 pub(crate) use super::checkpoints::checkpoints_commit_what_came_before_them_and_no_more;
 pub(crate) use super::java::java_reads_what_we_commit;
 pub(crate) use super::sessions::{

@@ -109,7 +109,7 @@ impl<'a> ProducerRecord<'a> {
         self
     }
 
-    /// Milliseconds since 1970; else the time of the send.
+    /// Milliseconds since 1970, from 0 on; else the time of the send.
     #[must_use]
     pub fn timestamp(mut self, milliseconds: i64) -> Self {
         self.timestamp = Some(milliseconds);

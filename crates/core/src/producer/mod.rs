@@ -213,6 +213,10 @@ impl Producer {
         let count = state.partitions.len();
         let at = usize::try_from(partition).ok().and_then(|i| state.partitions.get(i)).copied();
         let at = at.ok_or(AppendError::NoSuchPartition(partition, count))?;
+        if record.timestamp < 0 {
+            let text = format!("timestamp {} is negative; it counts milliseconds since 1970", record.timestamp);
+            return Err(AppendError::Invalid(text));
+        }
         let size = Self::estimate(&record);
         let config = &self.config;
         for (setting, limit) in [("max.request.size", config.max_request_size), ("buffer.memory", config.buffer_memory)]
