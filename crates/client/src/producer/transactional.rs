@@ -409,8 +409,8 @@ impl TransactionalProducer {
                     Ok(Verdict::Failed(error)) => return Err(transaction_error(error)),
                     Ok(Verdict::Retry(code)) => code.to_string(),
                     Err(error) => {
-                        if !known && !error.maybe_done() {
-                            self.shared.with_transaction(Transaction::handle_end_unsent)?;
+                        if !error.maybe_done() {
+                            self.shared.with_transaction(|t| t.handle_end_unsent(known))?;
                         }
                         if error.kind() == ErrorKind::Unsupported {
                             return Err(error);

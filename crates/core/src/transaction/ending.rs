@@ -7,7 +7,7 @@ use std::time::Instant;
 
 impl Transaction {
     /// Nothing more comes into the transaction, and all that was sent has been answered. Answers what another process
-    /// needs to end it; again and again until the end is begun.
+    /// needs to end it; again and again until the end is begun. A transaction that was resumed keeps the time of its papers.
     ///
     /// # Errors
     /// No open transaction, or one that can only be aborted.
@@ -23,7 +23,7 @@ impl Transaction {
             identity: self.identity,
             v2: self.v2,
             started: self.started,
-            expires_ms,
+            expires_ms: self.expires_ms.unwrap_or(expires_ms),
         })
     }
 
@@ -79,6 +79,7 @@ impl Transaction {
             State::Ending { commit: false, .. } if !self.started => Ok(End::NewEpoch(self.init_request(self.identity))),
             State::Ending { commit, sent } => {
                 *sent = true;
+                self.doubt |= std::mem::replace(&mut self.awaited, true);
                 Ok(End::EndTxn(EndTxnRequest {
                     transactional_id: self.id.clone(),
                     producer_id: self.identity.id,
@@ -97,10 +98,15 @@ impl Transaction {
         let State::Ending { commit, .. } = self.state else {
             return self.check().map_or_else(Verdict::Failed, |()| Verdict::Done);
         };
+        self.awaited = false;
         let code = response.error_code;
         let what = if commit { "committing the transaction" } else { "aborting the transaction" };
         let mut answer = errors::end(code, commit);
-        if answer == Answer::Fenced && self.timed_out(now) {
+        if commit && self.may_have_ended() {
+            // It may have been committed, by an earlier call or another process: nothing may be said of it.
+            let ended = matches!(answer, Answer::Fenced | Answer::AbortWithNewEpoch);
+            answer = if ended { Answer::Fenced } else { answer };
+        } else if answer == Answer::Fenced && self.timed_out(now) {
             // The coordinator fences a producer whose transaction it aborts for its age. Whether it was another
             // producer instead, the request for a new epoch will tell.
             answer = if commit { Answer::Aborted } else { Answer::AbortWithNewEpoch };
@@ -124,6 +130,11 @@ impl Transaction {
                 this.finish();
             }
         })
+    }
+
+    /// Whether the transaction may be over already: another process had its papers, or an end was not answered.
+    pub(super) fn may_have_ended(&self) -> bool {
+        self.resumed || self.doubt
     }
 
     fn timed_out(&self, now: Instant) -> bool {
@@ -159,11 +170,13 @@ impl Transaction {
         matches!(self.state, State::Ending { commit: false, .. })
     }
 
-    /// The request was certainly not sent, so its outcome is not in doubt.
-    pub fn handle_end_unsent(&mut self) {
+    /// The request was certainly not sent, so that its outcome is not in doubt; `before`: whether one before it may have
+    /// been.
+    pub fn handle_end_unsent(&mut self, before: bool) {
         if let State::Ending { sent, .. } = &mut self.state {
-            *sent = false;
+            *sent = before;
         }
+        self.awaited = false;
     }
 
     pub(super) fn unknown_outcome(&self) -> TxnError {

@@ -76,6 +76,12 @@ pub struct Transaction {
     needs_epoch: bool,
     /// Another process sent the records: their sequence numbers are not known here.
     resumed: bool,
+    /// When the coordinator aborts a resumed transaction, as its papers say.
+    expires_ms: Option<i64>,
+    /// The last end was sent and is not answered.
+    awaited: bool,
+    /// An end was sent whose answer never came: it may have taken effect.
+    doubt: bool,
     /// The coordinator keeps transactions until they are ended (KIP-939).
     two_phase_commit: bool,
 }
@@ -107,6 +113,9 @@ impl Transaction {
             began: None,
             needs_epoch: false,
             resumed: false,
+            expires_ms: None,
+            awaited: false,
+            doubt: false,
             two_phase_commit: false,
         }
     }
@@ -133,6 +142,7 @@ impl Transaction {
             v2: prepared.v2,
             started: prepared.started,
             resumed: true,
+            expires_ms: Some(prepared.expires_ms),
             ..Transaction::new(Str::from(prepared.transactional_id.as_str()), timeout_ms)
         }
     }
@@ -403,6 +413,8 @@ impl Transaction {
         self.started = false;
         self.began = None;
         self.needs_epoch = false;
+        self.expires_ms = None;
+        self.doubt = false;
     }
 
     fn settle(
@@ -446,12 +458,11 @@ impl Transaction {
     }
 
     fn fenced_by(&self) -> &'static str {
-        match self.resumed {
+        match self.may_have_ended() {
             false => "; another producer with this transactional id took over",
-            // How it ended is not known: it may have been committed, by this process's former self.
             true => {
-                "; the transaction has ended before: the coordinator aborted it for its age, or another producer with \
-                 this transactional id was initialised after it was ended"
+                "; the transaction has ended before, and whether it was committed is not known: the coordinator aborted it \
+                 for its age, or this transactional id was initialised or expired after it was ended"
             }
         }
     }

@@ -232,7 +232,7 @@ fn a_resumed_transaction_that_was_aborted_or_taken_over_is_not_taken_for_committ
     for (code, expected) in [
         (ErrorCode::INVALID_TXN_STATE, TxnErrorKind::Aborted),
         (ErrorCode::PRODUCER_FENCED, TxnErrorKind::Fenced),
-        (ErrorCode::INVALID_PRODUCER_ID_MAPPING, TxnErrorKind::Abortable),
+        (ErrorCode::INVALID_PRODUCER_ID_MAPPING, TxnErrorKind::Fenced),
     ] {
         let mut txn = open(2, now);
         join(&mut txn);
@@ -245,4 +245,49 @@ fn a_resumed_transaction_that_was_aborted_or_taken_over_is_not_taken_for_committ
     let mut failed = open(2, now);
     failed.fail(TxnError::new(TxnErrorKind::Abortable, "a record failed"), false);
     assert_eq!(failed.prepare(String::new(), -1).unwrap_err().kind, TxnErrorKind::Abortable);
+}
+
+/// After a commit without an answer, or by another process, it may be committed: no later answer may deny it.
+#[test]
+fn a_commit_that_may_have_happened_is_never_told_as_aborted() {
+    let start = Instant::now();
+    let late = start + Duration::from_secs(5);
+    let codes = [
+        ErrorCode::PRODUCER_FENCED,
+        ErrorCode::INVALID_PRODUCER_EPOCH,
+        ErrorCode::INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode::UNKNOWN_PRODUCER_ID,
+    ];
+    for code in codes {
+        let mut lost = open(1, start);
+        join(&mut lost);
+        lost.start_commit().unwrap();
+        lost.end().unwrap();
+        // No answer; the same request again.
+        lost.end().unwrap();
+        let error = lost.handle_end(late, &end_answer(code, 3));
+        assert!(matches!(&error, Verdict::Failed(e) if e.text.contains("not known")), "{error:?}");
+        assert_eq!(kind(error), TxnErrorKind::Fenced, "{code}");
+
+        let mut first = open(1, start);
+        join(&mut first);
+        let papers = first.prepare("c".into(), 77).unwrap();
+        let mut resumed = Transaction::resumed(&papers, 1000);
+        assert_eq!(resumed.prepare("c".into(), 99), Ok(papers), "its time is that of the papers");
+        resumed.start_commit().unwrap();
+        resumed.end().unwrap();
+        assert_eq!(kind(resumed.handle_end(late, &end_answer(code, 3))), TxnErrorKind::Fenced, "{code}");
+
+        // Answered each time, or never sent: nothing is in doubt, and the age tells.
+        let mut sure = open(1, start);
+        join(&mut sure);
+        sure.start_commit().unwrap();
+        sure.end().unwrap();
+        let busy = sure.handle_end(start, &end_answer(ErrorCode::CONCURRENT_TRANSACTIONS, 3));
+        assert_eq!(busy, Verdict::Retry(ErrorCode::CONCURRENT_TRANSACTIONS));
+        sure.end().unwrap();
+        sure.handle_end_unsent(true);
+        sure.end().unwrap();
+        assert!(kind(sure.handle_end(late, &end_answer(code, 3))) != TxnErrorKind::Fenced, "{code}");
+    }
 }
