@@ -12,6 +12,7 @@ mod sessions;
 mod staged_reports;
 mod staging;
 mod tools;
+mod too_large;
 
 use kafka_share_broker::EmbeddedBroker;
 use kafka_share_tests::kafka::RealKafka;
@@ -69,6 +70,7 @@ scenarios!(
     a_dropped_transaction_is_aborted_and_never_committed,
     r065_a_topic_that_does_not_exist_ends_in_time,
     topics_configs_and_offsets_are_administered,
+    batches_over_the_topics_limit_are_split_and_written_once,
     java_reads_what_we_commit,
     a_prepared_transaction_is_ended_by_another_process,
     what_a_dead_process_left_open_is_found,

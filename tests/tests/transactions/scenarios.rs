@@ -8,6 +8,7 @@ pub(crate) use super::sessions::{
     a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so,
     papers_of_other_clusters_and_ids_are_refused_and_change_nothing, what_a_dead_process_left_open_is_found,
 };
+pub(crate) use super::too_large::batches_over_the_topics_limit_are_split_and_written_once;
 use kafka_share::admin::{ConfigResource, Isolation, NewTopic, OffsetSpec};
 use kafka_share::net::Cluster;
 use kafka_share::{
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 const CLOSE: Duration = Duration::from_secs(10);
 
 /// A name that no other test of this or another process uses.
-fn name(what: &str) -> String {
+pub(crate) fn name(what: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

@@ -7,34 +7,52 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+type Outcome = std::result::Result<Written, Error>;
+
 #[derive(Debug, Default)]
 pub(super) struct Promise(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    result: Option<std::result::Result<Written, Error>>,
+    fate: Option<Fate>,
     wakers: Vec<Waker>,
 }
 
+#[derive(Debug, Clone)]
+enum Fate {
+    Settled(Outcome),
+    /// The batch was taken apart: the promises of its parts, each with the place of its first record.
+    Split(Arc<[(u32, Arc<Promise>)]>),
+}
+
 impl Promise {
-    /// Settles it; the first result stays.
-    pub(super) fn settle(&self, result: std::result::Result<Written, Error>) {
+    /// Settles it; what was first stays.
+    pub(super) fn settle(&self, result: Outcome) {
+        self.decide(Fate::Settled(result));
+    }
+
+    /// Hands over to the promises of the batch's parts, in order.
+    pub(super) fn split(&self, parts: Vec<(u32, Arc<Promise>)>) {
+        self.decide(Fate::Split(parts.into()));
+    }
+
+    fn decide(&self, fate: Fate) {
         let wakers = {
             let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.result.get_or_insert(result);
+            inner.fate.get_or_insert(fate);
             std::mem::take(&mut inner.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn result(&self) -> Option<std::result::Result<Written, Error>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).result.clone()
+    fn fate(&self) -> Option<Fate> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).fate.clone()
     }
 
-    fn poll(&self, context: &Context<'_>) -> Poll<std::result::Result<Written, Error>> {
+    fn poll(&self, context: &Context<'_>) -> Poll<Fate> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(result) = &inner.result {
-            return Poll::Ready(result.clone());
+        if let Some(fate) = &inner.fate {
+            return Poll::Ready(fate.clone());
         }
         if !inner.wakers.iter().any(|w| w.will_wake(context.waker())) {
             inner.wakers.push(context.waker().clone());
@@ -51,6 +69,7 @@ impl Promise {
 pub struct Delivery {
     pub(super) promise: Arc<Promise>,
     pub(super) partition: i32,
+    /// Place of the record in its batch.
     pub(super) index: u32,
     pub(super) timestamp: i64,
 }
@@ -59,28 +78,57 @@ impl Delivery {
     /// The result, if it is there.
     #[must_use]
     pub fn try_result(&self) -> Option<Result<RecordMetadata>> {
-        self.promise.result().map(|r| r.map(|w| self.metadata(w)))
+        let (mut promise, mut index) = (Arc::clone(&self.promise), self.index);
+        loop {
+            match promise.fate()? {
+                Fate::Settled(result) => return Some(result.map(|w| self.metadata(w, index))),
+                Fate::Split(parts) => (promise, index) = part(&parts, index)?,
+            }
+        }
     }
 
-    fn metadata(&self, written: Written) -> RecordMetadata {
+    fn metadata(&self, written: Written, index: u32) -> RecordMetadata {
         let Written { base_offset, log_append_time } = written;
         RecordMetadata {
             partition: self.partition,
-            offset: if base_offset < 0 { -1 } else { base_offset + i64::from(self.index) },
+            offset: if base_offset < 0 { -1 } else { base_offset + i64::from(index) },
             timestamp: if log_append_time < 0 { self.timestamp } else { log_append_time },
         }
     }
 }
 
+/// The part that has the record, and its place there.
+fn part(parts: &[(u32, Arc<Promise>)], index: u32) -> Option<(Arc<Promise>, u32)> {
+    let (first, promise) = parts.iter().rev().find(|(first, _)| *first <= index)?;
+    Some((Arc::clone(promise), index - first))
+}
+
 impl Future for Delivery {
     type Output = Result<RecordMetadata>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.promise.poll(context).map(|r| r.map(|w| self.metadata(w)))
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match std::task::ready!(self.promise.poll(context)) {
+                Fate::Settled(result) => return Poll::Ready(result.map(|w| self.metadata(w, self.index))),
+                // The first part begins at 0, so that there is one for every record.
+                Fate::Split(parts) => match part(&parts, self.index) {
+                    Some((promise, index)) => (self.promise, self.index) = (promise, index),
+                    None => return Poll::Pending,
+                },
+            }
+        }
     }
 }
 
-/// Resolves when the batch is settled, well or not.
-pub(super) async fn settled(promise: &Promise) -> std::result::Result<Written, Error> {
-    std::future::poll_fn(|context| promise.poll(context)).await
+/// Resolves when the batch, or every part of it, is settled; to the first failure.
+pub(super) async fn settled(promise: Arc<Promise>) -> std::result::Result<(), Error> {
+    let mut first = Ok(());
+    let mut all = vec![promise];
+    while let Some(promise) = all.pop() {
+        match std::future::poll_fn(|context| promise.poll(context)).await {
+            Fate::Settled(result) => first = first.and(result.map(drop)),
+            Fate::Split(parts) => all.extend(parts.iter().rev().map(|(_, promise)| Arc::clone(promise))),
+        }
+    }
+    first
 }

@@ -119,7 +119,7 @@ impl Sender {
                 self.shared.cluster.hint_leader(tp, leader, nodes);
             }
             // Settled by `Shared::take_outputs`.
-            Output::Done(..) => {}
+            Output::Done(..) | Output::Split(..) => {}
         }
     }
 

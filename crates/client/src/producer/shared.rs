@@ -37,6 +37,19 @@ pub(super) struct State {
     was_idle: bool,
 }
 
+impl State {
+    /// The records of a batch are in smaller ones from now on.
+    fn split(&mut self, batch: BatchId, parts: &[(BatchId, u32)]) {
+        let Some((whole, records)) = self.promises.remove(&batch) else { return };
+        let ends = parts.iter().skip(1).map(|(_, first)| *first).chain([records]);
+        let promises: Vec<(u32, Arc<Promise>)> = parts.iter().map(|(_, first)| (*first, Arc::default())).collect();
+        for (((part, first), end), (_, promise)) in parts.iter().zip(ends).zip(&promises) {
+            self.promises.insert(*part, (Arc::clone(promise), end - first));
+        }
+        whole.split(promises);
+    }
+}
+
 impl Shared {
     pub(super) fn new(cluster: Arc<Cluster>, machine: Machine, max_block: Duration) -> Arc<Self> {
         let state = State { machine, promises: BTreeMap::new(), gone: false, was_idle: true };
@@ -150,7 +163,7 @@ impl Shared {
         let all = async {
             let mut first = Ok(());
             for promise in promises {
-                if let Err(error) = settled(&promise).await {
+                if let Err(error) = settled(promise).await {
                     first = first.and(Err(error));
                 }
             }
@@ -189,6 +202,7 @@ impl Shared {
                         let severity = s.machine.transaction().map(severity);
                         settled.extend(s.promises.remove(&batch).map(|p| (p, result, severity)));
                     }
+                    Output::Split(batch, parts) => s.split(batch, &parts),
                     other => outputs.push(other),
                 }
             }

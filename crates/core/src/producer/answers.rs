@@ -89,6 +89,9 @@ impl Producer {
             let base_offset = if code.is_ok() { answer.base_offset } else { -1 };
             return self.written(at, batch, Written { base_offset, log_append_time: answer.log_append_time_ms });
         }
+        if code == ErrorCode::MESSAGE_TOO_LARGE && self.split(now, at, batch) {
+            return;
+        }
         self.take_leader(now, at, answer, nodes);
         let detail = answer.error_message.as_ref().map_or(code.about(), |m| m.as_str()).to_owned();
         let records: Vec<String> = answer
@@ -98,7 +101,15 @@ impl Producer {
             .take(3)
             .collect();
         let fate = self.fate(at, batch, code);
-        self.finish(now, at, batch, fate, code, &format!("{detail}{}", records.concat()), false);
+        let mut detail = format!("{detail}{}", records.concat());
+        if code == ErrorCode::MESSAGE_TOO_LARGE {
+            let size = self.find(at, batch).map_or(0, |b| b.bytes.len());
+            detail = format!(
+                "{detail} The record alone makes a batch of {size} bytes. Raise max.message.bytes of the topic (or \
+                 message.max.bytes of the brokers), compress, or send smaller records."
+            );
+        }
+        self.finish(now, at, batch, fate, code, &detail, false);
     }
 
     fn take_leader(&mut self, now: Instant, at: usize, answer: &PartitionProduceResponse, nodes: &[Node]) {

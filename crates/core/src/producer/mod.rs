@@ -9,6 +9,7 @@ mod drain;
 mod identity;
 mod partition;
 mod partitioner;
+mod split;
 mod types;
 
 pub use partitioner::{murmur2, partition_for_key};

@@ -10,6 +10,8 @@ use kafka_share_wire::compression::Compression;
 use kafka_share_wire::records::RecordBatch;
 use std::time::Duration;
 
+mod split;
+
 const TOPIC: &str = "t";
 const LOST: ProduceFailure = ProduceFailure { maybe_done: true, fatal: false, text: String::new() };
 

@@ -185,6 +185,9 @@ pub enum Output {
     RefreshMetadata(Vec<Str>),
     /// A leader and addresses that an error answer named.
     LeaderHint(TopicIdPartition, Leader, Vec<Node>),
+    /// A batch was too large for the broker: these take its place, each with the place that its first record had in the
+    /// old one. Each is done for itself; the old one has no `Done`.
+    Split(BatchId, Vec<(BatchId, u32)>),
     /// A batch is done.
     Done(BatchId, Result<Written, BatchError>),
 }
