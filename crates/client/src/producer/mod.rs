@@ -4,6 +4,7 @@ mod ack_backend;
 mod builder;
 mod checkpoints;
 mod delivery;
+mod lane;
 mod metrics;
 mod record;
 mod sender;

@@ -1,31 +1,29 @@
 //! The background task of a producer: carries the machine's requests to the brokers and their answers back.
 
-use super::shared::Shared;
-use crate::net::{CoordinatorKind, Purpose, Submitted};
+use super::lane::{Lane, Outcome};
+use super::shared::{Shared, failure};
+use crate::net::CoordinatorKind;
 use crate::{Error, Result};
-use kafka_share_core::producer::{BatchErrorKind, Output, ProduceFailure};
+use kafka_share_core::producer::{BatchErrorKind, Output};
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::{
-    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, ApiKey, ErrorCode, InitProducerIdRequest, ProduceRequest,
-    ProduceResponse, Request,
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, ErrorCode, InitProducerIdRequest, Request,
 };
 use kafka_share_wire::Str;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Answers on their way back; requests are few at a time, so this is never full.
 const EVENTS: usize = 1024;
-/// Last Produce version whose partitions must be added to a transaction beforehand.
-const LAST_V1_PRODUCE: i16 = 11;
 /// Last AddPartitionsToTxn version that clients may use.
 const CLIENT_ADD_PARTITIONS: i16 = 3;
 
 enum Event {
-    Produced(u64, Result<ProduceResponse>),
     Identity(Result<ProducerIdentity>),
     Added(Result<AddPartitionsToTxnResponse>),
     Refreshed,
@@ -45,8 +43,7 @@ pub(super) struct Sender {
     stop: Arc<Stop>,
     events: mpsc::Sender<Event>,
     incoming: mpsc::Receiver<Event>,
-    /// One task per broker hands requests over, so that they are written in order.
-    workers: HashMap<i32, mpsc::UnboundedSender<(u64, ProduceRequest)>>,
+    lanes: HashMap<i32, Lane>,
     tasks: JoinSet<()>,
 }
 
@@ -62,7 +59,7 @@ impl Drop for Farewell {
 impl Sender {
     pub(super) fn new(shared: Arc<Shared>, stop: Arc<Stop>) -> Self {
         let (events, incoming) = mpsc::channel(EVENTS);
-        Sender { shared, stop, events, incoming, workers: HashMap::new(), tasks: JoinSet::new() }
+        Sender { shared, stop, events, incoming, lanes: HashMap::new(), tasks: JoinSet::new() }
     }
 
     pub(super) async fn run(mut self) {
@@ -79,6 +76,16 @@ impl Sender {
                 return;
             }
             tokio::select! {
+                biased;
+                // First, as this also hands over what was just given out.
+                outcomes = outcomes(&mut self.lanes) => {
+                    let now = Instant::now();
+                    self.shared.with(|s| {
+                        for (request, result) in &outcomes {
+                            s.machine.handle_produced(now, *request, result.as_ref());
+                        }
+                    });
+                }
                 () = self.shared.work.notified() => {}
                 event = self.incoming.recv() => {
                     if let Some(event) = event {
@@ -96,9 +103,10 @@ impl Sender {
 
     fn carry(&mut self, output: Output) {
         match output {
-            Output::Produce { node, request, body, sent } => {
-                self.shared.metrics.sent(&sent);
-                self.produce(node, request, body);
+            Output::Produce { node, request, draft } => {
+                let shared = &self.shared;
+                let lane = self.lanes.entry(node).or_insert_with(|| Lane::new(node, Arc::clone(shared)));
+                lane.push(request, draft);
             }
             Output::NewIdentity(request) => {
                 let shared = Arc::clone(&self.shared);
@@ -130,22 +138,9 @@ impl Sender {
         });
     }
 
-    fn produce(&mut self, node: i32, request: u64, body: ProduceRequest) {
-        let worker = self.workers.entry(node).or_insert_with(|| {
-            let (sender, receiver) = mpsc::unbounded_channel();
-            let (shared, events) = (Arc::clone(&self.shared), self.events.clone());
-            self.tasks.spawn(work_for(node, shared, receiver, events));
-            sender
-        });
-        // The worker lives as long as this task: it ends when this sender goes away.
-        let _ = worker.send((request, body));
-    }
-
     fn handle(&mut self, event: Event) {
         let now = Instant::now();
         self.shared.with(|s| match event {
-            Event::Produced(request, Ok(response)) => s.machine.handle_produced(now, request, Ok(&response)),
-            Event::Produced(request, Err(error)) => s.machine.handle_produced(now, request, Err(&failure(&error))),
             Event::Identity(Ok(identity)) => s.machine.handle_identity(identity),
             Event::Identity(Err(error)) => {
                 s.machine.handle_identity_failure();
@@ -161,51 +156,18 @@ impl Sender {
     }
 }
 
-fn failure(error: &Error) -> ProduceFailure {
-    // A damaged answer says nothing about the request: it is sent again as it is.
-    let damaged = error.kind() == crate::ErrorKind::Protocol;
-    ProduceFailure { maybe_done: error.maybe_done(), fatal: error.is_fatal() && !damaged, text: error.to_string() }
-}
-
-async fn work_for(
-    node: i32,
-    shared: Arc<Shared>,
-    mut requests: mpsc::UnboundedReceiver<(u64, ProduceRequest)>,
-    events: mpsc::Sender<Event>,
-) {
-    let mut answers = JoinSet::new();
-    while let Some((request, body)) = requests.recv().await {
-        while answers.try_join_next().is_some() {}
-        let events = events.clone();
-        let (started, metrics) = (Instant::now(), Arc::clone(&shared));
-        match submit(node, &shared, body).await {
-            Ok(submitted) => {
-                answers.spawn(async move {
-                    let answer = submitted.answer().await;
-                    if let Ok(response) = &answer {
-                        metrics.metrics.answered(started.elapsed(), response.throttle_time_ms);
-                    }
-                    let _ = events.send(Event::Produced(request, answer)).await;
-                });
-            }
-            Err(error) => {
-                let _ = events.send(Event::Produced(request, Err(error))).await;
+/// All that is there of what became of requests, at least one.
+async fn outcomes(lanes: &mut HashMap<i32, Lane>) -> Vec<Outcome> {
+    std::future::poll_fn(|context| {
+        let mut all = Vec::new();
+        for lane in lanes.values_mut() {
+            while let Poll::Ready(outcome) = lane.poll(context) {
+                all.push(outcome);
             }
         }
-    }
-}
-
-async fn submit(node: i32, shared: &Shared, body: ProduceRequest) -> Result<Submitted<ProduceRequest>> {
-    let deadline = shared.request_deadline();
-    let v2 = shared.with(|s| s.machine.transaction().map(kafka_share_core::transaction::Transaction::is_v2));
-    let cap = if v2 == Some(false) {
-        LAST_V1_PRODUCE
-    } else {
-        <ProduceRequest as kafka_share_messages::Message>::MAX_VERSION
-    };
-    let connection = shared.cluster.connection(node, Purpose::Produce)?;
-    let version = connection.version::<ProduceRequest>(ApiKey::PRODUCE, cap, deadline).await?;
-    connection.submit(&body, ApiKey::PRODUCE, version, deadline).await
+        if all.is_empty() { Poll::Pending } else { Poll::Ready(all) }
+    })
+    .await
 }
 
 async fn new_identity(shared: &Shared, request: &InitProducerIdRequest) -> Result<ProducerIdentity> {

@@ -6,7 +6,8 @@ use super::record::ProducerRecord;
 use crate::net::Cluster;
 use crate::{Error, ErrorKind, MetricsSnapshot, Result, Severity};
 use kafka_share_core::producer::{
-    AppendError, BatchError, BatchErrorKind, BatchId, Output, Producer as Machine, RecordParts,
+    AppendError, Appended, BatchError, BatchErrorKind, BatchId, Output, ProduceFailure, Producer as Machine,
+    RecordParts,
 };
 use kafka_share_core::transaction::{Transaction, TxnError, TxnErrorKind};
 use std::collections::BTreeMap;
@@ -38,6 +39,18 @@ pub(super) struct State {
 }
 
 impl State {
+    fn promise(&mut self, appended: Appended) -> Arc<Promise> {
+        match self.promises.last_entry().filter(|last| *last.key() == appended.batch) {
+            Some(mut last) => Self::count(last.get_mut()),
+            None => Self::count(self.promises.entry(appended.batch).or_default()),
+        }
+    }
+
+    fn count((promise, records): &mut (Arc<Promise>, u32)) -> Arc<Promise> {
+        *records += 1;
+        Arc::clone(promise)
+    }
+
     /// The records of a batch are in smaller ones from now on.
     fn split(&mut self, batch: BatchId, parts: &[(BatchId, u32)]) {
         let Some((whole, records)) = self.promises.remove(&batch) else { return };
@@ -84,12 +97,19 @@ impl Shared {
 
     /// Appends a record; waits for the topic's metadata and for room in the buffer.
     pub(super) async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery> {
+        match self.try_append(&record) {
+            Ok(delivery) => Ok(delivery),
+            Err(_) => self.send_when_possible(&record).await,
+        }
+    }
+
+    async fn send_when_possible(&self, record: &ProducerRecord<'_>) -> Result<Delivery> {
         let deadline = self.block_deadline();
         let mut refreshed = false;
         loop {
             // Registered before the attempt, so that progress in between is not missed.
             let progress = self.progress.notified();
-            let error = match self.try_append(&record) {
+            let error = match self.try_append(record) {
                 Ok(delivery) => return Ok(delivery),
                 Err(error) => error,
             };
@@ -140,10 +160,8 @@ impl Shared {
                     .choose_partition(&record.topic, parts.key, Machine::estimate(&parts))
                     .ok_or(AppendError::UnknownTopic)?,
             };
-            let appended = s.machine.append(Instant::now(), &record.topic, partition, parts)?;
-            let (promise, records) = s.promises.entry(appended.batch).or_default();
-            *records += 1;
-            let promise = Arc::clone(promise);
+            let appended = s.machine.append_at(Instant::now, &record.topic, partition, parts)?;
+            let promise = s.promise(appended);
             Ok((Delivery { promise, partition, index: appended.index, timestamp }, appended.wake))
         })?;
         if wake {
@@ -301,4 +319,11 @@ pub(super) fn transaction_error(error: TxnError) -> Error {
         _ => (ErrorKind::Broker, Severity::Fatal),
     };
     Error::new(kind, error.text).with_severity(severity).with_code(error.code)
+}
+
+/// As the machine takes it.
+pub(super) fn failure(error: &Error) -> ProduceFailure {
+    // A damaged answer says nothing about the request: it is sent again as it is.
+    let damaged = error.kind() == ErrorKind::Protocol;
+    ProduceFailure { maybe_done: error.maybe_done(), fatal: error.is_fatal() && !damaged, text: error.to_string() }
 }

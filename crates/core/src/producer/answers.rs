@@ -24,8 +24,11 @@ impl Producer {
     /// Takes the answer to a produce request.
     pub fn handle_produced(&mut self, now: Instant, request: u64, result: Result<&ProduceResponse, &ProduceFailure>) {
         let Some(sent) = self.requests.remove(&request) else { return };
-        if let Some(count) = self.nodes.get_mut(&sent.node) {
-            *count = count.saturating_sub(1);
+        if let Some(broker) = self.agenda.brokers.get_mut(&sent.node) {
+            broker.in_flight = broker.in_flight.saturating_sub(1);
+        }
+        for (at, _) in &sent.batches {
+            self.note(*at);
         }
         match result {
             Ok(response) => {

@@ -1,13 +1,12 @@
 //! From batches to produce requests: which partitions are due, by leader.
 
-use super::partition::{Next, Phase, Sequenced, advance};
-use super::types::{BatchError, BatchErrorKind, BatchId, Output, SentBatches};
+use super::draft::Row;
+use super::partition::{Collected, Next, Phase, Sequenced, advance};
+use super::types::{BatchError, BatchErrorKind, BatchId, Encoded, Output, ProduceDraft, SentBatches};
 use super::{IdentityState, Producer};
 use crate::transaction::{Transaction, TxnError, TxnErrorKind};
-use bytes::BytesMut;
-use kafka_share_messages::ProduceRequest;
-use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceData};
-use kafka_share_wire::records::{RecordError, patch};
+use bytes::{Bytes, BytesMut};
+use kafka_share_wire::records::patch;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -21,93 +20,69 @@ pub(super) struct Request {
 
 impl Producer {
     pub(super) fn drain(&mut self, now: Instant) {
-        let mut by_node: BTreeMap<i32, Vec<(usize, Next)>> = BTreeMap::new();
-        // Starts at another partition every time, so that none is starved where requests are full.
-        let count = self.partitions.len();
-        let start = if count == 0 { 0 } else { self.jitter.next_u64() as usize % count };
-        for at in (start..count).chain(0..start) {
-            let Some(next) = self.due(now, at) else { continue };
-            let leader = self.partitions[at].leader;
-            if leader < 0 {
-                let name = self.topics[self.partitions[at].topic].name.clone();
-                self.mark_stale(now, name);
-            } else if self.may_join(at) {
-                by_node.entry(leader).or_default().push((at, next));
-            }
-        }
-        for (node, due) in by_node {
-            self.drain_node(now, node, due);
+        loop {
+            // A batch that is sent or given up may leave the next one due.
+            self.look(now);
+            let limit = self.config.max_in_flight;
+            let free = self.agenda.brokers.iter().filter(|(_, b)| b.in_flight < limit && !b.ready.is_empty());
+            let Some(node) = free.map(|(node, _)| *node).min() else { break };
+            self.drain_node(now, node);
         }
         // Partitions that were found missing in the transaction.
         self.drive_adds(now);
     }
 
-    fn due(&self, now: Instant, at: usize) -> Option<Next> {
-        let partition = &self.partitions[at];
-        let busy = self.nodes.get(&partition.leader).is_some_and(|n| *n >= self.config.max_in_flight);
-        if busy {
-            return None;
-        }
-        partition.next(now, self.config.linger, self.config.max_in_flight, self.may_number())
-    }
-
-    fn may_join(&mut self, at: usize) -> bool {
+    pub(super) fn may_join(&mut self, at: usize) -> bool {
         let partition = &self.partitions[at];
         let topic = &self.topics[partition.topic].name;
         self.transaction.as_mut().is_none_or(|t| t.admit(topic, partition.index))
     }
 
-    fn drain_node(&mut self, now: Instant, node: i32, due: Vec<(usize, Next)>) {
+    fn drain_node(&mut self, now: Instant, node: i32) {
         let mut batches = Vec::new();
-        let mut rows: BTreeMap<usize, Vec<PartitionProduceData>> = BTreeMap::new();
-        let mut sent = SentBatches::default();
-        for (at, next) in due {
-            let bytes = match next {
-                Next::Again => self.again(at),
-                Next::First => match self.number(at) {
-                    Some(bytes) => bytes,
-                    None => continue,
-                },
+        let mut rows: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
+        let (mut sent, mut size) = (SentBatches::default(), 0);
+        // The last one may take the request over the limit only where it is alone; see `append`.
+        while batches.is_empty() || size + self.config.batch_size <= self.config.max_request_size {
+            let Some((at, next)) = self.take_ready(now, node) else { break };
+            let row = match next {
+                Next::Again => Some(self.again(at)),
+                Next::First => self.number(at),
             };
-            self.note_sent(now, at, bytes.0, &mut sent);
-            batches.push((at, bytes.0));
+            // What is left, or comes, is looked at anew: one batch of a partition in a request.
+            self.note(at);
+            let Some((id, row)) = row else { continue };
+            self.note_sent(now, at, id, &mut sent);
+            size += row.size();
+            batches.push((at, id));
             let partition = &self.partitions[at];
-            let row = PartitionProduceData { index: partition.index, records: Some(bytes.1), ..Default::default() };
-            rows.entry(partition.topic).or_default().push(row);
-            // The last one may take the request over the limit only where it is alone; see `append`.
-            if sent.bytes + self.config.batch_size > self.config.max_request_size {
-                break;
-            }
+            rows.entry(partition.topic).or_default().push(Row { index: partition.index, at, id, ..row });
         }
         if batches.is_empty() {
             return;
         }
-        let topic = |(topic, partition_data): (usize, Vec<PartitionProduceData>)| TopicProduceData {
-            name: self.topics[topic].name.clone(),
-            topic_id: self.topics[topic].id,
-            partition_data,
-            ..TopicProduceData::default()
-        };
-        let body = ProduceRequest {
-            transactional_id: self.transaction.as_ref().map(|t| t.id().clone()),
-            acks: -1,
+        let topics = rows.into_iter().map(|(topic, rows)| {
+            let topic = &self.topics[topic];
+            (topic.name.clone(), topic.id, rows)
+        });
+        let transactional_id = self.transaction.as_ref().map(|t| t.id().clone());
+        let draft = ProduceDraft {
+            transactional_id,
             timeout_ms: self.config.request_timeout_ms,
-            topic_data: rows.into_iter().map(topic).collect(),
-            ..ProduceRequest::default()
+            topics: topics.collect(),
+            sent,
         };
         let request = self.next_request;
         self.next_request += 1;
         self.requests.insert(request, Request { node, batches });
-        *self.nodes.entry(node).or_default() += 1;
-        self.outputs.push_back(Output::Produce { node, request, body, sent });
+        self.agenda.brokers.entry(node).or_default().in_flight += 1;
+        self.outputs.push_back(Output::Produce { node, request, draft });
     }
 
     fn note_sent(&self, now: Instant, at: usize, id: BatchId, sent: &mut SentBatches) {
         let Some(batch) = self.partitions[at].sent.iter().find(|b| b.id == id) else { return };
         let records = usize::try_from(batch.records).unwrap_or(0);
         sent.batches += 1;
-        sent.bytes += batch.bytes.len();
-        sent.largest = sent.largest.max(batch.bytes.len());
         if batch.attempts > 1 {
             sent.retried += records;
         } else {
@@ -116,73 +91,85 @@ impl Producer {
         }
     }
 
-    fn again(&mut self, at: usize) -> (BatchId, bytes::Bytes) {
+    fn again(&mut self, at: usize) -> (BatchId, Row) {
         let batch = &mut self.partitions[at].sent[0];
         batch.phase = Phase::InFlight;
         batch.attempts += 1;
-        (batch.id, batch.bytes.clone())
+        (batch.id, Row::encoded(batch.bytes.clone()))
     }
 
     /// Gives the partition's next batch its sequence numbers.
-    fn number(&mut self, at: usize) -> Option<(BatchId, bytes::Bytes)> {
+    fn number(&mut self, at: usize) -> Option<(BatchId, Row)> {
+        if self.partitions[at].renumbered.is_empty() { self.number_first(at) } else { self.number_again(at) }
+    }
+
+    fn number_first(&mut self, at: usize) -> Option<(BatchId, Row)> {
         let identity = self.identity;
         let partition = &mut self.partitions[at];
-        let sequence = partition.next_sequence;
-        let numbered: Result<Sequenced, (BatchId, usize, RecordError)> =
-            if let Some(mut batch) = partition.renumbered.pop_front() {
-                let mut bytes = BytesMut::from(batch.bytes);
-                batch.bytes = bytes::Bytes::new();
-                match patch::set_producer(&mut bytes, identity.id, identity.epoch, sequence) {
-                    Ok(()) => Ok(Sequenced { bytes: bytes.freeze(), attempts: batch.attempts + 1, ..batch }),
-                    Err(error) => Err((batch.id, batch.charge, error)),
-                }
-            } else {
-                if partition.waiting.is_empty() {
-                    partition.seal();
-                }
-                let mut batch = partition.waiting.pop_front()?;
-                batch.builder.set_producer(identity.id, identity.epoch, sequence);
-                let (id, created, charge) = (batch.id, batch.created, batch.charge);
-                let records = i32::try_from(batch.builder.record_count()).unwrap_or(i32::MAX);
-                match batch.builder.finish() {
-                    Ok(bytes) => Ok(Sequenced {
-                        id,
-                        bytes: bytes.freeze(),
-                        records,
-                        identity,
-                        created,
-                        charge,
-                        phase: Phase::InFlight,
-                        attempts: 1,
-                        maybe_written: false,
-                    }),
-                    Err(error) => Err((id, charge, error)),
-                }
-            };
-        match numbered {
-            Ok(batch) => {
-                let batch = Sequenced { identity, phase: Phase::InFlight, maybe_written: false, ..batch };
-                partition.next_sequence = advance(sequence, batch.records);
-                let sent = (batch.id, batch.bytes.clone());
-                partition.sent.push_back(batch);
-                Some(sent)
-            }
-            Err((id, charge, error)) => {
-                let text = format!("the batch cannot be encoded: {error}");
-                let kind = BatchErrorKind::Refused;
-                self.done(id, charge, Err(BatchError { code: None, kind, text: text.clone(), maybe_written: false }));
-                self.fail_transaction_inner(TxnError::new(TxnErrorKind::Abortable, text), false);
-                None
+        if partition.waiting.is_empty() {
+            partition.seal();
+        }
+        let Collected { id, mut builder, created, charge } = partition.waiting.pop_front()?;
+        let records = i32::try_from(builder.record_count()).unwrap_or(i32::MAX);
+        builder.set_producer(identity.id, identity.epoch, partition.next_sequence);
+        partition.next_sequence = advance(partition.next_sequence, records);
+        partition.sent.push_back(Sequenced {
+            id,
+            bytes: Bytes::new(),
+            records,
+            identity,
+            created,
+            charge,
+            phase: Phase::InFlight,
+            attempts: 1,
+            maybe_written: false,
+        });
+        Some((id, Row::collected(builder)))
+    }
+
+    fn number_again(&mut self, at: usize) -> Option<(BatchId, Row)> {
+        let identity = self.identity;
+        let partition = &mut self.partitions[at];
+        let mut batch = partition.renumbered.pop_front()?;
+        let mut bytes = BytesMut::from(std::mem::take(&mut batch.bytes));
+        if let Err(error) = patch::set_producer(&mut bytes, identity.id, identity.epoch, partition.next_sequence) {
+            let text = format!("the batch cannot be numbered: {error}");
+            let kind = BatchErrorKind::Refused;
+            let error = BatchError { code: None, kind, text: text.clone(), maybe_written: false };
+            self.done(batch.id, batch.charge, Err(error));
+            self.fail_transaction_inner(TxnError::new(TxnErrorKind::Abortable, text), false);
+            return None;
+        }
+        partition.next_sequence = advance(partition.next_sequence, batch.records);
+        batch.bytes = bytes.freeze();
+        let sent = (batch.id, Row::encoded(batch.bytes.clone()));
+        let attempts = batch.attempts + 1;
+        partition.sent.push_back(Sequenced {
+            identity,
+            phase: Phase::InFlight,
+            maybe_written: false,
+            attempts,
+            ..batch
+        });
+        Some(sent)
+    }
+
+    /// Keeps the bytes of batches that were encoded, to send the same again.
+    pub fn handle_encoded(&mut self, encoded: Vec<Encoded>) {
+        for Encoded { at, id, bytes } in encoded {
+            if let Some(batch) = self.partitions[at].sent.iter_mut().find(|b| b.id == id) {
+                batch.bytes = bytes;
             }
         }
     }
 
     /// Fails batches whose `delivery.timeout.ms` has passed, except those whose answer is awaited.
-    pub(super) fn expire(&mut self, now: Instant) {
+    pub(super) fn expire(&mut self, now: Instant, at: usize) {
         let limit = self.config.delivery_timeout;
         let mut expired = Vec::new();
         let mut doubtful = false;
-        for p in &mut self.partitions {
+        {
+            let p = &mut self.partitions[at];
             if p.open.as_ref().is_some_and(|o| o.created + limit <= now) {
                 p.seal();
             }

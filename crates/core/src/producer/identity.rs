@@ -27,6 +27,7 @@ impl Producer {
     /// Begins a new epoch: every partition's sequence starts at 0, used before or not.
     pub(super) fn adopt(&mut self, identity: ProducerIdentity) {
         self.identity_state = IdentityState::Valid;
+        self.note_all();
         if self.identity == identity {
             return;
         }
@@ -50,9 +51,10 @@ impl Producer {
         if self.transaction.is_some() {
             return;
         }
-        let settled = self.requests.is_empty()
-            && self.partitions.iter().flat_map(|p| &p.sent).all(|b| b.phase == Phase::Renumber);
-        if self.identity_state == IdentityState::Doubtful && settled {
+        let settled = |p: &Producer| {
+            p.requests.is_empty() && p.partitions.iter().flat_map(|p| &p.sent).all(|b| b.phase == Phase::Renumber)
+        };
+        if self.identity_state == IdentityState::Doubtful && settled(self) {
             if self.identity.epoch < LAST_EPOCH {
                 let next = ProducerIdentity { epoch: self.identity.epoch + 1, ..self.identity };
                 self.adopt(next);
@@ -60,7 +62,7 @@ impl Producer {
                 self.identity_state = IdentityState::Missing;
             }
         }
-        let wanted = self.partitions.iter().any(|p| !p.is_idle());
+        let wanted = self.agenda.batches > 0;
         if self.identity_state == IdentityState::Missing && wanted {
             self.identity_state = IdentityState::Asked;
             let request = InitProducerIdRequest {
@@ -95,6 +97,7 @@ impl Producer {
     /// Takes the answer to AddPartitionsToTxn.
     pub fn handle_added(&mut self, now: Instant, response: &AddPartitionsToTxnResponse) {
         self.adding = false;
+        self.note_held();
         let Some(transaction) = &mut self.transaction else { return };
         match transaction.handle_added(response) {
             Verdict::Done => self.add_failures = 0,
@@ -109,6 +112,7 @@ impl Producer {
     /// AddPartitionsToTxn was not answered.
     pub fn handle_add_failure(&mut self, now: Instant, failure: &ProduceFailure) {
         self.adding = false;
+        self.note_held();
         if failure.fatal {
             self.fail_transaction_inner(TxnError::new(TxnErrorKind::Abortable, failure.text.clone()), false);
         } else {

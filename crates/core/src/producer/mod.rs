@@ -4,7 +4,9 @@
 //! Order of use: [`Producer::handle_topic`] with a topic's metadata, [`Producer::append`], then
 //! [`Producer::poll_output`] until it answers `None`, again after every input and at [`Producer::next_deadline`].
 
+mod agenda;
 mod answers;
+mod draft;
 mod drain;
 mod identity;
 mod partition;
@@ -14,18 +16,19 @@ mod types;
 
 pub use partitioner::{murmur2, partition_for_key};
 pub use types::{
-    AppendError, Appended, BatchError, BatchErrorKind, BatchId, Output, ProduceFailure, ProducerConfig, RecordParts,
-    SentBatches, Written,
+    AppendError, Appended, BatchError, BatchErrorKind, BatchId, Encoded, Output, ProduceDraft, ProduceFailure,
+    ProducerConfig, RecordParts, SentBatches, Written,
 };
 
 use crate::backoff::Jitter;
 use crate::metadata::Topic;
 use crate::transaction::{ProducerIdentity, Transaction, TxnError, TxnErrorKind};
+use agenda::Agenda;
 use drain::Request;
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::records::{BATCH_HEADER_LEN, BatchBuilder, BatchOptions};
 use kafka_share_wire::{Str, Uuid};
-use partition::{Partition, Phase};
+use partition::{Partition, Phase, Taken};
 use partitioner::Sticky;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -39,9 +42,11 @@ pub struct Producer {
     identity_state: IdentityState,
     topics: Vec<TopicState>,
     by_name: HashMap<Str, usize>,
+    /// The topic of the last record, which is often that of the next.
+    recent: usize,
     partitions: Vec<Partition>,
     requests: BTreeMap<u64, Request>,
-    nodes: HashMap<i32, usize>,
+    agenda: Agenda,
     outputs: VecDeque<Output>,
     /// Topics whose leaders are in doubt.
     stale: BTreeSet<Str>,
@@ -89,9 +94,10 @@ impl Producer {
             identity_state: IdentityState::Missing,
             topics: Vec::new(),
             by_name: HashMap::new(),
+            recent: 0,
             partitions: Vec::new(),
             requests: BTreeMap::new(),
-            nodes: HashMap::new(),
+            agenda: Agenda::default(),
             outputs: VecDeque::new(),
             stale: BTreeSet::new(),
             refresh_not_before: None,
@@ -167,18 +173,29 @@ impl Producer {
             if leader.id >= 0 {
                 state.usable.push(index as i32);
             }
+            if !partition.is_idle() {
+                self.agenda.note(partition, state.partitions[index]);
+            }
         }
     }
 
     /// The partition for a record without a chosen one. `None` where the topic is not known.
     pub fn choose_partition(&mut self, topic: &str, key: Option<&[u8]>, size: usize) -> Option<i32> {
-        let state = &mut self.topics[*self.by_name.get(topic)?];
+        let at = self.topic_at(topic)?;
+        let state = &mut self.topics[at];
         if let Some(key) = key {
             return Some(partition_for_key(key, state.partitions.len() as u32));
         }
         let batch_size = self.config.batch_size;
         let sticky = state.sticky.choose(&state.usable, size, batch_size, &mut self.jitter);
         sticky.or_else(|| (!state.partitions.is_empty()).then_some(0))
+    }
+
+    fn topic_at(&mut self, name: &str) -> Option<usize> {
+        if self.topics.get(self.recent).is_none_or(|topic| *topic.name != *name) {
+            self.recent = *self.by_name.get(name)?;
+        }
+        Some(self.recent)
     }
 
     /// Number of partitions of a topic, where it is known.
@@ -204,13 +221,27 @@ impl Producer {
         partition: i32,
         record: RecordParts<'_, '_>,
     ) -> Result<Appended, AppendError> {
+        self.append_at(|| now, topic, partition, record)
+    }
+
+    /// As [`Producer::append`]; looks at the clock only where a batch begins.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn append_at(
+        &mut self,
+        now: impl FnOnce() -> Instant,
+        topic: &str,
+        partition: i32,
+        record: RecordParts<'_, '_>,
+    ) -> Result<Appended, AppendError> {
         if self.closed {
             return Err(AppendError::Closed);
         }
         if let Some(transaction) = &self.transaction {
             transaction.check_open()?;
         }
-        let state = self.by_name.get(topic).map(|at| &self.topics[*at]).ok_or(AppendError::UnknownTopic)?;
+        let state = self.topic_at(topic).map(|at| &self.topics[at]).ok_or(AppendError::UnknownTopic)?;
         let count = state.partitions.len();
         let at = usize::try_from(partition).ok().and_then(|i| state.partitions.get(i)).copied();
         let at = at.ok_or(AppendError::NoSuchPartition(partition, count))?;
@@ -236,19 +267,38 @@ impl Producer {
             ..BatchOptions::default()
         };
         let fresh = BatchId(self.next_batch);
-        let (batch, index, wake) = self.partitions[at]
+        let taken = self.partitions[at]
             .append(now, fresh, options, config.batch_size, size, record)
             .map_err(|e| AppendError::Invalid(e.to_string()))?;
-        self.next_batch += u64::from(batch == fresh);
         self.used += size;
-        Ok(Appended { batch, index, wake })
+        Ok(Appended { batch: taken.batch, index: taken.index, wake: self.note_append(at, taken) })
+    }
+
+    /// Answers whether the shell must poll before it would of itself.
+    fn note_append(&mut self, at: usize, taken: Taken) -> bool {
+        if taken.filled {
+            self.note(at);
+        }
+        let Some(begun) = taken.begun else { return taken.filled };
+        self.next_batch += 1;
+        self.agenda.batches += 1;
+        self.schedule(begun, at);
+        if self.config.linger.is_zero() {
+            self.note(at);
+        }
+        // A busy broker's next answer will do for a full batch; the poll that is due anyway for one that lingers.
+        let busy = self.agenda.brokers.get(&self.partitions[at].leader);
+        let busy = busy.is_some_and(|b| b.in_flight >= self.config.max_in_flight);
+        let lingers_first = self.agenda.armed.is_none_or(|armed| begun + self.config.linger < armed);
+        (taken.filled && !busy) || lingers_first
     }
 
     /// Closes all open batches, so that they are sent without waiting for more records. Batches begun later have ids
     /// above the one given back.
     pub fn seal_all(&mut self) -> BatchId {
-        for partition in &mut self.partitions {
+        for (at, partition) in self.partitions.iter_mut().enumerate().filter(|(_, p)| p.open.is_some()) {
             partition.seal();
+            self.agenda.note(partition, at);
         }
         BatchId(self.next_batch - 1)
     }
@@ -262,13 +312,17 @@ impl Producer {
     /// Whether nothing waits and nothing is in flight.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.requests.is_empty() && !self.adding && self.partitions.iter().all(Partition::is_idle)
+        self.requests.is_empty() && !self.adding && self.agenda.batches == 0
     }
 
     /// Gives up all batches that are not in flight at this moment.
     pub fn abort_unsent(&mut self, kind: BatchErrorKind, why: &str) {
         for at in 0..self.partitions.len() {
             let p = &mut self.partitions[at];
+            if p.is_idle() {
+                continue;
+            }
+            self.agenda.note(p, at);
             p.seal();
             let collected = p.waiting.drain(..).map(|b| (b.id, b.charge, false));
             let mut gone: Vec<(BatchId, usize, bool)> = collected.collect();
@@ -292,6 +346,7 @@ impl Producer {
         if let Some(identity) = self.transaction.as_ref().map(Transaction::identity) {
             self.adopt(identity);
         }
+        self.note_held();
     }
 
     /// The transaction failed for a reason outside of this machine (acknowledgements).
@@ -312,6 +367,7 @@ impl Producer {
 
     fn done(&mut self, id: BatchId, charge: usize, result: Result<Written, BatchError>) {
         self.used = self.used.saturating_sub(charge);
+        self.agenda.batches = self.agenda.batches.saturating_sub(1);
         self.outputs.push_back(Output::Done(id, result));
     }
 
@@ -334,21 +390,24 @@ impl Producer {
     pub fn poll_output(&mut self, now: Instant) -> Option<Output> {
         if self.outputs.is_empty() {
             self.polled = Some(now);
-            self.expire(now);
+            self.wake_up(now);
+            self.look(now);
             self.drive_identity();
             self.drive_adds(now);
             self.drain(now);
             self.drive_refresh(now);
         }
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front();
+        if output.is_none() {
+            self.agenda.armed = self.next_deadline();
+        }
+        output
     }
 
     /// When to poll again, if nothing else happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        let (linger, delivery) = (self.config.linger, self.config.delivery_timeout);
-        let partitions = self.partitions.iter().flat_map(|p| p.deadlines(linger, delivery));
-        let all = partitions.chain(self.add_not_before).chain(self.refresh_not_before);
+        let all = self.agenda.next_timer().into_iter().chain(self.add_not_before).chain(self.refresh_not_before);
         // What has come due by the last poll was done then, or waits for an answer.
         all.filter(|at| self.polled.is_none_or(|polled| *at > polled)).min()
     }

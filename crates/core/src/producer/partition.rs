@@ -2,7 +2,7 @@
 
 use super::types::{BatchId, RecordParts};
 use crate::transaction::ProducerIdentity;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use kafka_share_wire::records::{BatchBuilder, BatchOptions, RecordError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -36,6 +36,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Sequenced {
     pub(super) id: BatchId,
+    /// Empty until the batch is encoded, which is before its first answer.
     pub(super) bytes: Bytes,
     pub(super) records: i32,
     pub(super) identity: ProducerIdentity,
@@ -63,6 +64,25 @@ pub(super) struct Partition {
     /// Batches to be numbered again in the new epoch, in order, before all that wait.
     pub(super) renumbered: VecDeque<Sequenced>,
     pub(super) sent: VecDeque<Sequenced>,
+    /// Whether it is to be looked at; see `agenda`.
+    pub(super) noted: bool,
+    /// The broker in whose line it stands.
+    pub(super) lined_up: Option<i32>,
+    /// When it is looked at without being noted.
+    pub(super) timer: Option<Instant>,
+    /// Bytes of the batch before: room for the next.
+    room: usize,
+}
+
+/// What became of an appended record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) batch: BatchId,
+    pub(super) index: u32,
+    /// The batch before is full.
+    pub(super) filled: bool,
+    /// When the new batch was begun, where one was.
+    pub(super) begun: Option<Instant>,
 }
 
 impl Partition {
@@ -77,34 +97,40 @@ impl Partition {
             waiting: VecDeque::new(),
             renumbered: VecDeque::new(),
             sent: VecDeque::new(),
+            noted: false,
+            lined_up: None,
+            timer: None,
+            room: 0,
         }
     }
 
-    /// Appends a record; begins a batch, named `fresh`, where need be. Answers batch, index, and whether a batch was
-    /// begun or filled.
+    /// Appends a record; begins a batch, named `fresh`, where need be.
     pub(super) fn append(
         &mut self,
-        now: Instant,
+        now: impl FnOnce() -> Instant,
         fresh: BatchId,
         options: BatchOptions,
         batch_size: usize,
         estimate: usize,
         record: RecordParts<'_, '_>,
-    ) -> Result<(BatchId, u32, bool), RecordError> {
-        let mut wake = false;
+    ) -> Result<Taken, RecordError> {
+        let (mut filled, mut begun) = (false, None);
         if self.open.as_ref().is_some_and(|o| !o.builder.is_empty() && o.builder.would_exceed(batch_size, estimate)) {
             self.seal();
-            wake = true;
+            filled = true;
         }
+        let room = self.room.min(batch_size);
         let open = self.open.get_or_insert_with(|| {
-            wake = true;
-            Collected { id: fresh, builder: BatchBuilder::new(options), created: now, charge: 0 }
+            let created = now();
+            begun = Some(created);
+            let builder = BatchBuilder::with_buffer(options, BytesMut::with_capacity(room));
+            Collected { id: fresh, builder, created, charge: 0 }
         });
         let result = open.builder.append(record.timestamp, record.key, record.value, record.headers.iter().copied());
         match result {
             Ok(index) => {
                 open.charge += estimate;
-                Ok((open.id, index as u32, wake))
+                Ok(Taken { batch: open.id, index: index as u32, filled, begun })
             }
             Err(error) => {
                 if open.builder.is_empty() {
@@ -117,6 +143,9 @@ impl Partition {
 
     /// Closes the open batch.
     pub(super) fn seal(&mut self) {
+        if let Some(open) = &self.open {
+            self.room = open.builder.size() + open.builder.size() / 8;
+        }
         self.waiting.extend(self.open.take());
     }
 

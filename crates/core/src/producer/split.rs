@@ -41,6 +41,7 @@ impl Producer {
             };
             partition.sent.insert(place + index, part);
         }
+        self.agenda.batches += pieces.len() - 1;
         self.outputs.push_back(Output::Split(id, parts));
         true
     }

@@ -70,7 +70,11 @@ impl Bench {
     fn poll(&mut self) {
         while let Some(output) = self.machine.poll_output(self.now) {
             match output {
-                Output::Produce { request, body, .. } => self.requests.push_back((request, body)),
+                Output::Produce { request, draft, .. } => {
+                    let (body, _, encoded) = draft.encode().unwrap();
+                    self.machine.handle_encoded(encoded);
+                    self.requests.push_back((request, body));
+                }
                 Output::Done(batch, result) => self.done.push((batch, result)),
                 other => self.other.push(other),
             }

@@ -1,9 +1,11 @@
 //! What goes into the producer machine and what comes out of it.
 
+pub use super::draft::ProduceDraft;
 use crate::Backoff;
 use crate::metadata::{Leader, Node, TopicIdPartition};
 use crate::transaction::TxnError;
-use kafka_share_messages::{AddPartitionsToTxnRequest, ErrorCode, InitProducerIdRequest, ProduceRequest};
+use bytes::Bytes;
+use kafka_share_messages::{AddPartitionsToTxnRequest, ErrorCode, InitProducerIdRequest};
 use kafka_share_wire::Str;
 use kafka_share_wire::compression::Compression;
 use kafka_share_wire::records::Header;
@@ -163,19 +165,25 @@ pub struct SentBatches {
     pub queued: Duration,
 }
 
+/// The bytes of a batch.
+#[derive(Debug)]
+pub struct Encoded {
+    pub(super) at: usize,
+    pub(super) id: BatchId,
+    pub(super) bytes: Bytes,
+}
+
 /// What the shell must do.
 #[derive(Debug)]
 pub enum Output {
-    /// Send to a broker, in this order; answer with `handle_produced`. It names topics by name and id.
+    /// Encode, hand the batches to `handle_encoded`, and send to a broker, in this order; answer with `handle_produced`.
     Produce {
         /// Broker.
         node: i32,
         /// Names the request.
         request: u64,
-        /// The request.
-        body: ProduceRequest,
-        /// What is in it, for metrics.
-        sent: SentBatches,
+        /// The request, yet to be encoded.
+        draft: ProduceDraft,
     },
     /// Send to any broker; answer with `handle_identity` or `handle_identity_failure`.
     NewIdentity(InitProducerIdRequest),

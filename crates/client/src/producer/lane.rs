@@ -1,0 +1,109 @@
+//! The requests to one broker: encoded, handed to its connection in order, and their answers. All in the producer's
+//! task, so that a request costs no wake-up of another one but the connection's.
+
+use super::shared::{Shared, failure};
+use crate::net::{Purpose, Submitted};
+use crate::{Compression, Result};
+use kafka_share_core::producer::{ProduceDraft, ProduceFailure};
+use kafka_share_messages::{ApiKey, Message, ProduceRequest, ProduceResponse};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+/// Last Produce version whose partitions must be added to a transaction beforehand.
+const LAST_V1_PRODUCE: i16 = 11;
+
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Handed = std::result::Result<Submitted<ProduceRequest>, ProduceFailure>;
+
+/// A request and what became of it.
+pub(super) type Outcome = (u64, std::result::Result<ProduceResponse, ProduceFailure>);
+
+pub(super) struct Lane {
+    node: i32,
+    shared: Arc<Shared>,
+    queue: VecDeque<(u64, ProduceDraft)>,
+    /// The request that is being encoded, or waits for its connection.
+    handing: Option<(u64, Work<Handed>)>,
+    /// A broker answers in order.
+    answers: VecDeque<(u64, Work<Result<ProduceResponse>>)>,
+}
+
+impl Lane {
+    pub(super) fn new(node: i32, shared: Arc<Shared>) -> Self {
+        Lane { node, shared, queue: VecDeque::new(), handing: None, answers: VecDeque::new() }
+    }
+
+    pub(super) fn push(&mut self, request: u64, draft: ProduceDraft) {
+        self.queue.push_back((request, draft));
+    }
+
+    /// Goes on with all of it; the next outcome.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Outcome> {
+        while let Some((request, mut handing)) = self.next_handing() {
+            match handing.as_mut().poll(context) {
+                Poll::Pending => {
+                    self.handing = Some((request, handing));
+                    break;
+                }
+                Poll::Ready(Ok(submitted)) => {
+                    self.answers.push_back((request, Box::pin(answer(Arc::clone(&self.shared), submitted))));
+                }
+                Poll::Ready(Err(failure)) => return Poll::Ready((request, Err(failure))),
+            }
+        }
+        let Some((request, answer)) = self.answers.front_mut() else { return Poll::Pending };
+        let (request, result) = (*request, std::task::ready!(answer.as_mut().poll(context)));
+        self.answers.pop_front();
+        Poll::Ready((request, result.map_err(|error| failure(&error))))
+    }
+
+    fn next_handing(&mut self) -> Option<(u64, Work<Handed>)> {
+        self.handing.take().or_else(|| {
+            let (request, draft) = self.queue.pop_front()?;
+            Some((request, Box::pin(hand_over(self.node, Arc::clone(&self.shared), draft)) as Work<Handed>))
+        })
+    }
+}
+
+async fn hand_over(node: i32, shared: Arc<Shared>, draft: ProduceDraft) -> Handed {
+    let (v2, compression) = shared.with(|s| {
+        let v2 = s.machine.transaction().map(kafka_share_core::transaction::Transaction::is_v2);
+        (v2, s.machine.config().compression)
+    });
+    let encoded = match compression {
+        Compression::None => draft.encode(),
+        // Long work, which goes on beside that for other brokers.
+        _ => tokio::spawn(async move { draft.encode() }).await.unwrap_or_else(|_| Err(stopped())),
+    };
+    let (body, sent, encoded) = encoded?;
+    shared.metrics.sent(&sent);
+    shared.with(|s| s.machine.handle_encoded(encoded));
+    submit(node, &shared, body, v2).await.map_err(|error| failure(&error))
+}
+
+fn stopped() -> ProduceFailure {
+    ProduceFailure { maybe_done: false, fatal: true, text: "the client's runtime has stopped".to_owned() }
+}
+
+async fn submit(
+    node: i32,
+    shared: &Shared,
+    body: ProduceRequest,
+    v2: Option<bool>,
+) -> Result<Submitted<ProduceRequest>> {
+    let deadline = shared.request_deadline();
+    let cap = if v2 == Some(false) { LAST_V1_PRODUCE } else { <ProduceRequest as Message>::MAX_VERSION };
+    let connection = shared.cluster.connection(node, Purpose::Produce)?;
+    let version = connection.version::<ProduceRequest>(ApiKey::PRODUCE, cap, deadline).await?;
+    connection.submit(&body, ApiKey::PRODUCE, version, deadline).await
+}
+
+async fn answer(shared: Arc<Shared>, submitted: Submitted<ProduceRequest>) -> Result<ProduceResponse> {
+    let started = Instant::now();
+    let response = submitted.answer().await?;
+    shared.metrics.answered(started.elapsed(), response.throttle_time_ms);
+    Ok(response)
+}

@@ -1,0 +1,126 @@
+//! Field reports about sending: closing beside it, a client whose runtime is gone, a broker that falls silent.
+
+mod support;
+
+use kafka_share::net::Cluster;
+use kafka_share::{ClientConfig, ErrorKind, PartitionReader, Producer, ProducerRecord};
+use kafka_share_broker::{Fault, FaultAction};
+use kafka_share_messages::ApiKey;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use support::{LONG, Rig};
+use tokio::sync::Barrier;
+use tokio::time::timeout;
+
+const SENDERS: usize = 8;
+const ROUNDS: usize = 500;
+
+fn record() -> ProducerRecord<'static> {
+    ProducerRecord::new("orders").partition(0).value("r")
+}
+
+/// Sends until the producer is closed, without waiting in between; gives how many were delivered.
+async fn send_until_closed(producer: Arc<Producer>, start: Arc<Barrier>) -> usize {
+    start.wait().await;
+    let mut taken = Vec::new();
+    let refused = loop {
+        match producer.send(record()).await {
+            Ok(delivery) => taken.push(delivery),
+            Err(error) => break error,
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(refused.kind(), ErrorKind::Closed, "{refused}");
+    let mut delivered = 0;
+    for delivery in taken {
+        match timeout(LONG, delivery).await.expect("every send is settled") {
+            Ok(_) => delivered += 1,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Closed, "{error}"),
+        }
+    }
+    delivered
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r164_a_send_beside_close_is_delivered_or_fails_with_closed() {
+    let rig = Rig::new(1).await;
+    rig.producer().send(record()).await.unwrap().await.unwrap();
+    let mut delivered = 1;
+    for round in 0..ROUNDS {
+        let producer = Arc::new(Producer::builder("").cluster(Arc::clone(&rig.cluster)).build().unwrap());
+        let start = Arc::new(Barrier::new(SENDERS + 1));
+        let senders: Vec<_> =
+            (0..SENDERS).map(|_| tokio::spawn(send_until_closed(Arc::clone(&producer), Arc::clone(&start)))).collect();
+        start.wait().await;
+        // Some rounds give up what is on its way, the others deliver it.
+        let patience = if round % 2 == 0 { LONG } else { Duration::ZERO };
+        let closed = timeout(LONG, producer.close(patience)).await.expect("close returns");
+        assert!(patience.is_zero() || closed.is_ok(), "{closed:?}");
+        for sender in senders {
+            delivered += sender.await.unwrap();
+        }
+        drop(timeout(LONG, producer.flush()).await.expect("flush returns"));
+    }
+    let mut reader = PartitionReader::read_committed(Arc::clone(&rig.cluster), "orders").await.unwrap();
+    let read = timeout(LONG, reader.read_to_end()).await.unwrap().unwrap();
+    let written: usize = read.iter().map(|batch| batch.iter().count()).sum();
+    // What failed with "closed" may have been written; what was delivered was written.
+    assert!(written >= delivered, "{written} written, {delivered} said to be");
+}
+
+#[test]
+fn r163_sends_fail_promptly_once_the_clients_runtime_is_gone() {
+    let brokers = tokio::runtime::Runtime::new().unwrap();
+    let rig = brokers.block_on(Rig::new(1));
+    let clients = tokio::runtime::Runtime::new().unwrap();
+    let bootstrap = rig.broker.bootstrap_servers();
+    let (producer, delivery) = clients.block_on(async {
+        let cluster = Cluster::new(ClientConfig::new(&bootstrap)).unwrap();
+        let producer = Producer::builder("").cluster(cluster).linger(Duration::ZERO).build().unwrap();
+        producer.send(record()).await.unwrap().await.unwrap();
+        let fault = rig.broker.fault(Fault::new(FaultAction::Delay(2 * LONG)).key(ApiKey::PRODUCE).times(u32::MAX));
+        let delivery = producer.send(record()).await.unwrap();
+        while rig.broker.fault_hits(fault) == 0 {
+            tokio::task::yield_now().await;
+        }
+        (Arc::new(producer), delivery)
+    });
+    // Waits in another runtime, while the one that carries the requests goes away.
+    let waiting = brokers.spawn(delivery);
+    let flushing = brokers.spawn({
+        let producer = Arc::clone(&producer);
+        async move { producer.flush().await }
+    });
+    clients.shutdown_timeout(LONG);
+    let began = Instant::now();
+    brokers.block_on(async {
+        for error in [
+            timeout(LONG, waiting).await.unwrap().unwrap().unwrap_err(),
+            timeout(LONG, flushing).await.unwrap().unwrap().unwrap_err(),
+            timeout(LONG, producer.send(record())).await.unwrap().unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        }
+        timeout(LONG, producer.flush()).await.expect("nothing is left to wait for").unwrap();
+    });
+    assert!(began.elapsed() < LONG / 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r157_a_broker_that_falls_silent_holds_a_send_no_longer_than_the_delivery_timeout() {
+    let rig = Rig::new(1).await;
+    let mut builder = Producer::builder(&rig.broker.bootstrap_servers());
+    for (name, value) in [("request.timeout.ms", "500"), ("delivery.timeout.ms", "1500"), ("linger.ms", "0")] {
+        builder.set(name, value).unwrap();
+    }
+    let producer = builder.build().unwrap();
+    producer.send(record()).await.unwrap().await.unwrap();
+    rig.broker.fault(Fault::new(FaultAction::Ignore).key(ApiKey::PRODUCE).times(u32::MAX));
+    let began = Instant::now();
+    let error = timeout(LONG, producer.send(record()).await.unwrap()).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(began.elapsed() >= Duration::from_millis(1500));
+    // And the producer lives on.
+    rig.broker.clear_faults();
+    timeout(LONG, producer.send(record()).await.unwrap()).await.unwrap().unwrap();
+}
