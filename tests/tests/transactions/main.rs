@@ -11,8 +11,8 @@ mod scenarios;
 mod sessions;
 mod staged_reports;
 mod staging;
-mod tools;
 mod too_large;
+mod tools;
 
 use kafka_share_broker::EmbeddedBroker;
 use kafka_share_tests::kafka::RealKafka;
