@@ -37,7 +37,7 @@ const AFTER_HELP: &str = "Examples:
   kshare consume orders --group billing --bootstrap-server HOST:9092
   kshare groups describe billing --bootstrap-server HOST:9092
   kshare conformance --bootstrap-server HOST:9092   judges a broker
-  kshare bench                                 processor time, rate and memory of consuming
+  kshare bench                                 what consuming costs; also bench produce, bench transactions
 
 Exit codes: 0 done, 1 failed, 2 wrong usage. KSHARE_LOG=debug shows what goes on.";
 
@@ -57,7 +57,7 @@ enum Command {
     Connect(connect::ConnectArgs),
     /// Judges a broker by the rules of share groups and transactions.
     Conformance(conformance::ConformanceArgs),
-    /// Measures what consuming costs, beside other clients.
+    /// Measures what consuming, producing and transactions cost, beside other clients.
     Bench(bench::BenchArgs),
     /// A client that `kshare bench` measures.
     #[command(hide = true)]

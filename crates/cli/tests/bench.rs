@@ -4,22 +4,39 @@ use kafka_share_tests::java::{JavaProject, available};
 use serde_json::Value;
 use std::process::{Command, Output};
 
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kshare")).arg("bench").args(args).output().expect("kshare starts")
+}
+
+/// Without a command, which consumes.
 fn bench(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kshare"));
-    command.arg("bench").args(["--records", "20000", "--partitions", "3"]).args(args).output().expect("kshare starts")
+    run(&[&["--records", "20000", "--partitions", "3"], args].concat())
+}
+
+fn report(output: &Output) -> Value {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// `kshare`'s own client as a peer of another name.
+fn own() -> String {
+    format!("again={} bench-peer", env!("CARGO_BIN_EXE_kshare"))
+}
+
+fn java() -> String {
+    let command = JavaProject::build("share").command("share.Bench");
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+    format!("java=java {}", words.join(" "))
 }
 
 fn clients(output: &Output) -> Vec<Value> {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    report["clients"].as_array().expect("clients").clone()
+    report(output)["clients"].as_array().expect("clients").clone()
 }
 
 #[test]
 fn figures_of_one_run_hang_together() {
-    let own = format!("again={} bench-peer", env!("CARGO_BIN_EXE_kshare"));
-    let clients = clients(&bench(&["--json", "--peer", &own]));
+    let clients = clients(&bench(&["--json", "--peer", &own()]));
     assert_eq!(clients.iter().map(|c| c["client"].as_str().unwrap()).collect::<Vec<_>>(), ["kshare", "again"]);
     for client in &clients {
         assert_eq!(client["records"], 20_000);
@@ -38,11 +55,56 @@ fn java_stands_beside() {
     if !available("java_stands_beside") {
         return;
     }
-    let command = JavaProject::build("share").command("share.Bench");
-    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-    let peer = format!("java=java {}", words.join(" "));
-    let clients = clients(&bench(&["--json", "--peer", &peer]));
-    assert_eq!((&clients[1]["client"], &clients[1]["records"]), (&"java".into(), &20_000.into()));
+    let peer = java();
+    let consumed = clients(&bench(&["--json", "--peer", &peer]));
+    assert_eq!((&consumed[1]["client"], &consumed[1]["records"]), (&"java".into(), &20_000.into()));
+    let produced = clients(&run(&["produce", "--json", "--records", "20000", "--peer", &peer]));
+    assert_eq!((&produced[1]["client"], &produced[1]["records"]), (&"java".into(), &20_000.into()));
+    let args = ["transactions", "--json", "--records-per-transaction", "10", "--transactions", "20", "--peer", &peer];
+    let transacted = report(&run(&args));
+    assert_eq!(transacted["sizes"][0]["clients"][2]["client"], "java");
+    assert_eq!(transacted["sizes"][0]["clients"][2]["records"], 200);
+}
+
+#[test]
+fn producing_is_counted_in_the_topic() {
+    let args = ["produce", "--json", "--records", "20000", "--partitions", "3", "--size", "10", "--peer"];
+    let rows = clients(&run(&[&args[..], &[&own()]].concat()));
+    assert_eq!(rows.len(), 2);
+    for client in &rows {
+        assert_eq!(client["records"], 20_000);
+        assert!(client["records_per_second"].as_f64().unwrap() > 0.0, "{client}");
+    }
+    // A peer that says it wrote what it did not. Its command is split at spaces, so that the line has none.
+    let output = run(&[&args[..], &[r#"x=printf {"records":20000,"seconds":1}\n"#]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && errors.contains("holds 0 of 20000"), "{errors}");
+}
+
+#[test]
+fn transactions_are_of_the_size_that_was_asked_for() {
+    let args = ["transactions", "--json", "--partitions", "3", "--transactions", "20", "--peer"];
+    let own = own();
+    let report = report(&run(&[&args[..], &[&own, "--records-per-transaction", "1,50"]].concat()));
+    let sizes = report["sizes"].as_array().expect("sizes");
+    assert_eq!(sizes.iter().map(|s| s["records_per_transaction"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 50]);
+    for size in sizes {
+        let each = size["records_per_transaction"].as_u64().unwrap();
+        let rows = size["clients"].as_array().expect("clients");
+        let names: Vec<&str> = rows.iter().map(|c| c["client"].as_str().unwrap()).collect();
+        // The embedded broker takes acknowledgements into transactions.
+        assert_eq!(names, ["kshare", "kshare-native", "again"]);
+        for client in rows {
+            let (records, transactions) =
+                (client["records"].as_u64().unwrap(), client["transactions"].as_u64().unwrap());
+            // A poll may bring less than R, never more.
+            assert!(records == each * 20 && transactions >= 20, "{client}");
+            assert!(client["transactions_per_second"].as_f64().unwrap() > 0.0, "{client}");
+        }
+        assert_eq!(rows[0]["transactions_ratio"], 1.0);
+    }
+    let wrong = run(&["transactions", "--records-per-transaction", "0"]);
+    assert_eq!(wrong.status.code(), Some(2));
 }
 
 #[test]

@@ -15,8 +15,10 @@ const TICKS: f64 = 100.0;
 pub(super) struct Measured {
     /// As it says itself.
     pub(super) records: u64,
-    /// From its first record to its last, as it says itself.
+    /// That it counts, as it says itself.
     pub(super) seconds: f64,
+    /// Committed, as it says itself.
+    pub(super) transactions: Option<u64>,
     /// Processor time of the whole process.
     pub(super) cpu_seconds: Option<f64>,
     pub(super) peak_bytes: Option<u64>,
@@ -49,7 +51,8 @@ pub(super) async fn measure(command: &[String], more: &[String]) -> Result<Measu
         return Err(Failure::new(format_args!("{program} printed no line with its records and seconds")));
     };
     let cpu_seconds = children_seconds().zip(before).map(|(after, before)| after - before);
-    Ok(Measured { records, seconds, cpu_seconds, peak_bytes: peak })
+    let transactions = said["transactions"].as_u64();
+    Ok(Measured { records, seconds, transactions, cpu_seconds, peak_bytes: peak })
 }
 
 /// Processor time of all children that have ended.

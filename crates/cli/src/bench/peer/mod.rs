@@ -1,0 +1,105 @@
+//! This project's client in `kshare bench`: does as a peer does, and says how long it took.
+
+mod consume;
+mod produce;
+mod transactions;
+
+use crate::exit::Failure;
+use clap::{Args, Subcommand};
+use kafka_share::consumer::AcquireMode;
+use kafka_share::{AcknowledgementMode, KafkaShareConsumer};
+use std::time::{Duration, Instant};
+
+/// A client that gets nothing for so long gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What every peer of `kshare bench` is given, after options of this one.
+#[derive(Debug, Args)]
+pub(crate) struct PeerArgs {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Args)]
+struct Options {
+    /// Records fetched ahead.
+    #[arg(long, default_value_t = 0)]
+    prefetch: usize,
+    /// Acknowledgements in the transaction.
+    #[arg(long)]
+    native: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Consume(consume::Consume),
+    Produce(produce::Produce),
+    Transactions(transactions::Transactions),
+}
+
+pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
+    match args.what {
+        What::Consume(what) => consume::run(what, &args.options).await,
+        What::Produce(what) => produce::run(what).await,
+        What::Transactions(what) => transactions::run(what, &args.options).await,
+    }
+}
+
+/// A consumer in explicit mode whose polls bring at most so many records.
+fn consumer(
+    servers: &str,
+    topic: &str,
+    group: &str,
+    options: &Options,
+    (poll, mode): (usize, AcquireMode),
+) -> Result<KafkaShareConsumer, Failure> {
+    let consumer = KafkaShareConsumer::builder(servers, group)
+        .acknowledgement_mode(AcknowledgementMode::Explicit)
+        .max_poll_records(poll)
+        .acquire_mode(mode)
+        .prefetch(options.prefetch)
+        .build()?;
+    consumer.subscribe([topic])?;
+    Ok(consumer)
+}
+
+/// Records that come, until all have.
+struct Progress {
+    wanted: u64,
+    records: u64,
+    first: Option<Instant>,
+    last: Instant,
+}
+
+impl Progress {
+    fn new(wanted: u64) -> Self {
+        Progress { wanted, records: 0, first: None, last: Instant::now() }
+    }
+
+    fn is_done(&self) -> bool {
+        self.records >= self.wanted
+    }
+
+    /// A poll that brought so many; whether there are any.
+    fn came(&mut self, records: usize) -> Result<bool, Failure> {
+        if records == 0 && self.last.elapsed() > PATIENCE {
+            return Err(Failure::new(format_args!("{} of {} records came", self.records, self.wanted)));
+        }
+        if records > 0 {
+            self.first.get_or_insert_with(Instant::now);
+            self.records += records as u64;
+        }
+        Ok(records > 0)
+    }
+
+    /// They are worked off.
+    fn done(&mut self) {
+        self.last = Instant::now();
+    }
+
+    fn seconds(&self) -> f64 {
+        self.first.map_or(0.0, |first| (self.last - first).as_secs_f64())
+    }
+}

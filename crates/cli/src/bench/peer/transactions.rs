@@ -1,0 +1,60 @@
+//! Consumes, produces and commits, in transactions.
+
+use super::{Options, PATIENCE, Progress};
+use crate::exit::Failure;
+use clap::Args;
+use kafka_share::consumer::AcquireMode;
+use kafka_share::{ProducerRecord, TransactionalProducer};
+use serde_json::json;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(super) struct Transactions {
+    servers: String,
+    topic: String,
+    group: String,
+    output: String,
+    records_per_transaction: usize,
+    records: u64,
+}
+
+pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Failure> {
+    let exactly = (args.records_per_transaction, AcquireMode::RecordLimit);
+    let consumer = super::consumer(&args.servers, &args.topic, &args.group, options, exactly)?;
+    let producer = TransactionalProducer::builder(&args.servers, &args.group).build()?;
+    producer.init_transactions().await?;
+    let (mut progress, mut transactions) = (Progress::new(args.records), 0);
+    while !progress.is_done() {
+        let polled = consumer.poll(Duration::from_secs(1)).await?;
+        if !progress.came(polled.len())? {
+            continue;
+        }
+        producer.begin_transaction()?;
+        for record in &polled {
+            let value = record.value().unwrap_or_default();
+            // A record that fails has the commit fail.
+            drop(producer.send(ProducerRecord::new(&args.output).value(value)).await?);
+        }
+        if options.native {
+            for record in &polled {
+                consumer.acknowledge(&record)?;
+            }
+            let acks = consumer.acknowledgements_for_transaction()?;
+            producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata()?).await?;
+        }
+        producer.commit_transaction().await?;
+        if !options.native {
+            for record in &polled {
+                consumer.acknowledge(&record)?;
+            }
+        }
+        transactions += 1;
+        progress.done();
+    }
+    consumer.commit_sync(PATIENCE).await?;
+    consumer.close(PATIENCE).await?;
+    producer.close(PATIENCE).await?;
+    let seconds = progress.seconds();
+    println!("{}", json!({ "records": progress.records, "seconds": seconds, "transactions": transactions }));
+    Ok(())
+}

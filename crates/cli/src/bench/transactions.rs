@@ -1,0 +1,90 @@
+//! `kshare bench transactions`: share-consume, produce, commit and acknowledge, in transactions.
+
+use super::CommonArgs;
+use super::place::{self, Client, Place};
+use super::report::{self, Row};
+use crate::exit::Failure;
+use clap::Args;
+use kafka_share::transactional_acknowledgements_offered;
+use serde_json::json;
+use std::time::Instant;
+
+/// Options of `kshare bench transactions`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Fills a topic, and has each client consume it in a share group of its own: a poll of R records (share.acquire.mode=record_limit,
+Kafka 4.2), R records written to another topic, the transaction committed, then the records of the poll accepted. On clusters that take acknowledgements
+into transactions (KIP-1289: the embedded broker), kshare is measured with those too, as kshare-native. The rate counts from
+the first records to the end of the last commit.
+
+A peer gets seven more arguments: the word transactions, bootstrap servers, topic, group (to be used as transactional.id too),
+the topic to write to, R and the number of records in all. It prints {\"records\": N, \"seconds\": S, \"transactions\": T}.
+
+Examples:
+  kshare bench transactions
+  kshare bench transactions --records-per-transaction 100 --transactions 5000
+  kshare bench transactions --bootstrap-server HOST:9092 --peer krafka=./krafka-peer"
+)]
+pub(super) struct TransactionsArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// Records of a transaction, R; a list is measured one after the other
+    #[arg(long, value_name = "R", value_delimiter = ',', default_value = "1,100,1000",
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    records_per_transaction: Vec<u64>,
+    /// Transactions of each client, where each poll brings R records
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    transactions: u64,
+    /// Records that this project's client fetches ahead while it works on others; its locks run meanwhile
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    prefetch: usize,
+}
+
+pub(super) async fn run(args: TransactionsArgs) -> Result<(), Failure> {
+    let mut place = Place::new(&args.common).await?;
+    let clients = clients(&args, &place).await?;
+    let mut groups = Vec::new();
+    for &records in &args.records_per_transaction {
+        let rows = transact(&args, &mut place, &clients, records).await;
+        place.clean().await;
+        groups.push((records, rows?));
+    }
+    let what = json!({
+        "transactions": args.transactions, "size": args.common.size, "partitions": args.common.partitions,
+        "prefetch": args.prefetch,
+    });
+    report::transactions(args.common.json, what, &groups)
+}
+
+async fn clients(args: &TransactionsArgs, place: &Place) -> Result<Vec<Client>, Failure> {
+    let prefetch = format!("--prefetch={}", args.prefetch);
+    let mut clients = vec![place::own("kshare", std::slice::from_ref(&prefetch))?];
+    let cluster = place.admin.cluster();
+    let features = cluster.features(Instant::now() + cluster.config().api_timeout()).await?;
+    if transactional_acknowledgements_offered(&features) {
+        clients.push(place::own("kshare-native", &[prefetch, "--native".to_owned()])?);
+    }
+    clients.extend(place::peers(&args.common));
+    Ok(clients)
+}
+
+async fn transact(
+    args: &TransactionsArgs,
+    place: &mut Place,
+    clients: &[Client],
+    records: u64,
+) -> Result<Vec<Row>, Failure> {
+    let (input, output) = (format!("{}-in-{records}", place.name), format!("{}-out-{records}", place.name));
+    place.topic(&input, args.common.partitions).await?;
+    place.topic(&output, args.common.partitions).await?;
+    let all = records.saturating_mul(args.transactions);
+    place.fill(&input, all, &args.common).await?;
+    let mut rows = Vec::new();
+    for client in clients {
+        let group = format!("{input}-{}", client.0);
+        place.group(&group).await?;
+        let more = [input.clone(), group, output.clone(), records.to_string(), all.to_string()];
+        rows.push(place.measure(client, "transactions", &more).await?);
+    }
+    Ok(rows)
+}
