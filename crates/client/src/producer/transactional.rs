@@ -246,7 +246,8 @@ impl TransactionalProducer {
     }
 
     /// Puts acknowledgements into the open transaction: they take effect with its commit; an abort makes the records
-    /// available again. May be called several times in a transaction. Nothing to acknowledge is no error.
+    /// available again. May be called several times in a transaction. Nothing to acknowledge is no error. Records sent
+    /// before go out at the same time, without lingering.
     ///
     /// # Cancel safety
     /// A call that is dropped may have staged a part: the transaction can only be aborted then.
@@ -286,6 +287,10 @@ impl TransactionalProducer {
         self.staged.add(acks.take_origins());
         let staging = Staging { transactional_id, identity, v2, member: member.clone() };
         let mut guard = StagingGuard { producer: self, failure: Some("the call was dropped".into()) };
+        // The caller waits for brokers now: the records taken so far go out meanwhile, and the commit need not wait for
+        // them afterwards.
+        self.shared.with(|s| s.machine.seal_all());
+        self.shared.work.notify_one();
         let started = Instant::now();
         let result = self.backend.stage(&staging, &acks, deadline).await;
         let staged = result.as_ref().is_ok_and(Refusals::is_empty);
