@@ -35,7 +35,7 @@ pub(super) struct TransactionsArgs {
     /// Transactions of each client, where each poll brings R records
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     transactions: u64,
-    /// Records that this project's client fetches ahead while it works on others; its locks run meanwhile
+    /// Records that this project's client fetches ahead while it commits, without record_limit then; locks run meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     prefetch: usize,
 }

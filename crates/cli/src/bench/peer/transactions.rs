@@ -19,8 +19,10 @@ pub(super) struct Transactions {
 }
 
 pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Failure> {
-    let exactly = (args.records_per_transaction, AcquireMode::RecordLimit);
-    let consumer = super::consumer(&args.servers, &args.topic, &args.group, options, exactly)?;
+    // What is fetched ahead is more than one poll's worth; the poll then keeps to its limit by itself.
+    let mode = if options.prefetch > 0 { AcquireMode::BatchOptimized } else { AcquireMode::RecordLimit };
+    let poll = (args.records_per_transaction, mode);
+    let consumer = super::consumer(&args.servers, &args.topic, &args.group, options, poll)?;
     let producer = TransactionalProducer::builder(&args.servers, &args.group).build()?;
     producer.init_transactions().await?;
     let (mut progress, mut transactions) = (Progress::new(args.records), 0);
