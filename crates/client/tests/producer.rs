@@ -113,3 +113,20 @@ async fn work_that_ended_its_transaction_and_is_dropped_leaves_nothing_behind() 
     drop(producer.send(record()).await.unwrap());
     producer.commit_transaction().await.unwrap();
 }
+
+/// Where all share one thread, a loop of sends would otherwise hand nothing over until the buffer is full.
+#[tokio::test(flavor = "current_thread")]
+async fn a_loop_of_sends_leaves_the_producers_task_its_turn() {
+    let rig = Rig::new(1).await;
+    let producer = Producer::builder("").cluster(Arc::clone(&rig.cluster)).build().unwrap();
+    // Less than `buffer.memory`, so that no send waits for room.
+    let mut first = None;
+    for sent in 0..100_000 {
+        let delivery = producer.send(ProducerRecord::new("orders").partition(0).value(vec![0; 100])).await.unwrap();
+        if first.get_or_insert(delivery).try_result().is_some() {
+            assert!(sent > 0);
+            return producer.close(LONG).await.unwrap();
+        }
+    }
+    panic!("nothing was written while records were sent");
+}

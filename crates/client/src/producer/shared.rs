@@ -97,6 +97,8 @@ impl Shared {
 
     /// Appends a record; waits for the topic's metadata and for room in the buffer.
     pub(super) async fn send(&self, record: ProducerRecord<'_>) -> Result<Delivery> {
+        // A loop of sends that all find room must leave the producer's task its turn, where both share one thread.
+        tokio::task::coop::consume_budget().await;
         match self.try_append(&record) {
             Ok(delivery) => Ok(delivery),
             Err(_) => self.send_when_possible(&record).await,
