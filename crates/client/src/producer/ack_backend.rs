@@ -172,16 +172,21 @@ impl NativeBackend {
                 }
             }
         }
-        let mut calls = JoinSet::new();
-        for (leader, parts) in by_leader {
+        let call = |(leader, parts): (i32, Parts)| {
             let request = request(staging, &parts);
             let (cluster, api) = (Arc::clone(&self.cluster), (self.key, TxnShareAcknowledgeRequest::MAX_VERSION));
-            let partitions: Vec<TopicIdPartition> = parts.into_keys().collect();
-            calls.spawn(async move {
+            async move {
                 let limit = cluster.request_deadline(deadline);
                 let result = cluster.call_node_as(leader, Purpose::Coordination, &request, api, limit).await;
-                (partitions, result)
-            });
+                (parts.into_keys().collect::<Vec<_>>(), result)
+            }
+        };
+        // One of them here: often there is no other.
+        let here = by_leader.pop_first().map(&call);
+        let mut calls: JoinSet<_> = by_leader.into_iter().map(call).collect();
+        if let Some(here) = here {
+            let (partitions, result) = here.await;
+            refusals.extend(judge(&partitions, result));
         }
         while let Some(joined) = calls.join_next().await {
             let (partitions, result) =
