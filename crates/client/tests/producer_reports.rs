@@ -1,9 +1,9 @@
-//! Field reports about sending: closing beside it, a client whose runtime is gone, a broker that falls silent.
+//! Field reports about sending: closing and giving up beside it, panics, a client whose runtime is gone, a silent broker.
 
 mod support;
 
 use kafka_share::net::Cluster;
-use kafka_share::{ClientConfig, ErrorKind, PartitionReader, Producer, ProducerRecord};
+use kafka_share::{ClientConfig, ErrorKind, PartitionReader, Producer, ProducerRecord, TransactionalProducer};
 use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::ApiKey;
 use std::sync::Arc;
@@ -123,4 +123,57 @@ async fn r157_a_broker_that_falls_silent_holds_a_send_no_longer_than_the_deliver
     // And the producer lives on.
     rig.broker.clear_faults();
     timeout(LONG, producer.send(record()).await.unwrap()).await.unwrap().unwrap();
+}
+
+/// A producer runs no code of the application but the work of a transaction: what panics there is dropped, as any other
+/// call of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r158_work_that_panics_is_never_committed_and_the_producer_goes_on() {
+    let rig = Rig::new(1).await;
+    let builder = TransactionalProducer::builder("", "panics").cluster(Arc::clone(&rig.cluster));
+    let producer = Arc::new(builder.build().unwrap());
+    producer.init_transactions().await.unwrap();
+    for round in 0..3 {
+        let panicking = tokio::spawn({
+            let producer = Arc::clone(&producer);
+            async move {
+                let work = async |t: &TransactionalProducer| {
+                    t.send(record()).await?.await?;
+                    assert!(round > 100, "of the application");
+                    Ok(())
+                };
+                producer.transaction(work).await
+            }
+        });
+        assert!(panicking.await.unwrap_err().is_panic());
+        let work = async |t: &TransactionalProducer| t.send(record()).await.map(drop);
+        timeout(LONG, producer.transaction(work)).await.expect("no lock is left").unwrap();
+    }
+    let mut reader = PartitionReader::read_committed(Arc::clone(&rig.cluster), &rig.topic()).await.unwrap();
+    let read = timeout(LONG, reader.read_to_end()).await.unwrap().unwrap();
+    assert_eq!(read.iter().map(|batch| batch.iter().count()).sum::<usize>(), 3, "one of each round");
+}
+
+/// Whoever gives up waiting stops the waiting, and nothing that is on its way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r166_a_close_that_is_given_up_and_a_dropped_producer_deliver_what_was_sent() {
+    let rig = Rig::new(1).await;
+    let slow = || rig.broker.fault(Fault::new(FaultAction::Delay(Duration::from_millis(300))).key(ApiKey::PRODUCE));
+    for dropped in [false, true] {
+        let producer = Producer::builder("").cluster(Arc::clone(&rig.cluster)).build().unwrap();
+        let fault = slow();
+        let on_its_way = producer.send(record()).await.unwrap();
+        while rig.broker.fault_hits(fault) == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Begun behind the other, and not sent yet.
+        let collected = producer.send(record()).await.unwrap();
+        if !dropped {
+            timeout(Duration::from_millis(1), producer.close(LONG)).await.expect_err("the broker is slow");
+        }
+        drop(producer);
+        for delivery in [on_its_way, collected] {
+            timeout(LONG, delivery).await.expect("it is settled").expect("it is written");
+        }
+    }
 }
