@@ -9,7 +9,7 @@ use kafka_share_messages::ApiKey;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::{LONG, Rig};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, oneshot};
 use tokio::time::timeout;
 
 const SENDERS: usize = 8;
@@ -87,10 +87,23 @@ fn r163_sends_fail_promptly_once_the_clients_runtime_is_gone() {
     });
     // Waits in another runtime, while the one that carries the requests goes away.
     let waiting = brokers.spawn(delivery);
+    let (begun, has_begun) = oneshot::channel();
     let flushing = brokers.spawn({
         let producer = Arc::clone(&producer);
-        async move { producer.flush().await }
+        async move {
+            let flush = producer.flush();
+            tokio::pin!(flush);
+            let early = tokio::select! {
+                biased;
+                result = &mut flush => Some(result),
+                () = std::future::ready(()) => None,
+            };
+            begun.send(()).unwrap();
+            assert!(early.is_none(), "there is something to wait for");
+            flush.await
+        }
     });
+    brokers.block_on(has_begun).unwrap();
     clients.shutdown_timeout(LONG);
     let began = Instant::now();
     brokers.block_on(async {
