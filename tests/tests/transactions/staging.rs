@@ -233,3 +233,38 @@ async fn what_a_failed_transaction_does_not_take_comes_again_in_explicit_mode() 
 async fn what_a_failed_transaction_does_not_take_comes_again_in_implicit_mode() {
     what_a_failed_transaction_does_not_take_comes_again(AcknowledgementMode::Implicit).await;
 }
+
+/// Its markers are written when the answer to EndTxn is long there, as on a real cluster.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_wait_for_the_transaction_before_them_to_be_complete() {
+    for version in [1, 2] {
+        let slow = EmbeddedBroker::builder().nodes(3).transaction_version(version);
+        let broker = slow.configure(|config| config.marker_delay_ms = 60).start().await.unwrap();
+        let setup = setup(&broker).await;
+        for turn in 0..3 {
+            let records = match setup.poll().await {
+                Some(records) => records,
+                None => break,
+            };
+            // Of one record, so that some are left for the next turn.
+            let first = records.iter().next().unwrap();
+            let tp = TopicIdPartition { topic_id: first.topic_id(), partition: first.partition() };
+            let mut acks = ShareAcknowledgements::new();
+            acks.add(tp, first.offset(), first.offset(), AckType::Accept).unwrap();
+            let member = setup.consumer.share_group_metadata().unwrap();
+            for part in 0..2 {
+                setup.producer.begin_transaction().unwrap();
+                if part == 0 {
+                    drop(setup.producer.send(ProducerRecord::new("out").value(turn.to_string())).await.unwrap());
+                } else {
+                    let acks = std::mem::take(&mut acks);
+                    setup.producer.send_share_acks_to_transaction(acks, &member).await.unwrap();
+                }
+                setup.producer.commit_transaction().await.unwrap();
+            }
+            let release = |r: &kafka_share::ShareRecord<'_>| setup.consumer.acknowledge_with(r, AckType::Release);
+            records.iter().skip(1).for_each(|r| release(&r).unwrap());
+            setup.consumer.commit_sync(CLOSE).await.unwrap();
+        }
+    }
+}

@@ -176,8 +176,17 @@ impl NativeBackend {
             let request = request(staging, &parts);
             let (cluster, api) = (Arc::clone(&self.cluster), (self.key, TxnShareAcknowledgeRequest::MAX_VERSION));
             async move {
-                let limit = cluster.request_deadline(deadline);
-                let result = cluster.call_node_as(leader, Purpose::Coordination, &request, api, limit).await;
+                let mut attempt = 0;
+                let result = loop {
+                    let limit = cluster.request_deadline(deadline);
+                    let result = cluster.call_node_as(leader, Purpose::Coordination, &request, api, limit).await;
+                    // The transaction before is still being completed: nothing was staged.
+                    let busy = result.as_ref().is_ok_and(|r| r.error_code == ErrorCode::CONCURRENT_TRANSACTIONS);
+                    attempt += 1;
+                    if !busy || !cluster.pause_before_retry(attempt, deadline).await {
+                        break result;
+                    }
+                };
                 (parts.into_keys().collect::<Vec<_>>(), result)
             }
         };

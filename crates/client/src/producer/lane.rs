@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
+use tokio::task::JoinError;
 
 /// Last Produce version whose partitions must be added to a transaction beforehand.
 const LAST_V1_PRODUCE: i16 = 11;
@@ -27,7 +28,7 @@ pub(super) struct Lane {
     queue: VecDeque<(u64, ProduceDraft)>,
     /// The request that is being encoded, or waits for its connection.
     handing: Option<(u64, Work<Handed>)>,
-    /// A broker answers in order.
+    /// A broker answers in order on one connection; where it has a new address, the new one does not wait for the old.
     answers: VecDeque<(u64, Work<Result<ProduceResponse>>)>,
 }
 
@@ -54,10 +55,15 @@ impl Lane {
                 Poll::Ready(Err(failure)) => return Poll::Ready((request, Err(failure))),
             }
         }
-        let Some((request, answer)) = self.answers.front_mut() else { return Poll::Pending };
-        let (request, result) = (*request, std::task::ready!(answer.as_mut().poll(context)));
-        self.answers.pop_front();
-        Poll::Ready((request, result.map_err(|error| failure(&error))))
+        for at in 0..self.answers.len() {
+            let (request, answer) = &mut self.answers[at];
+            if let Poll::Ready(result) = answer.as_mut().poll(context) {
+                let request = *request;
+                self.answers.remove(at);
+                return Poll::Ready((request, result.map_err(|error| failure(&error))));
+            }
+        }
+        Poll::Pending
     }
 
     fn next_handing(&mut self) -> Option<(u64, Work<Handed>)> {
@@ -76,7 +82,7 @@ async fn hand_over(node: i32, shared: Arc<Shared>, draft: ProduceDraft) -> Hande
     let encoded = match compression {
         Compression::None => draft.encode(),
         // Long work, which goes on beside that for other brokers.
-        _ => tokio::spawn(async move { draft.encode() }).await.unwrap_or_else(|_| Err(stopped())),
+        _ => tokio::spawn(async move { draft.encode() }).await.unwrap_or_else(|error| Err(not_encoded(&error))),
     };
     let (body, sent, encoded) = encoded?;
     shared.metrics.sent(&sent);
@@ -84,8 +90,9 @@ async fn hand_over(node: i32, shared: Arc<Shared>, draft: ProduceDraft) -> Hande
     submit(node, &shared, body, v2).await.map_err(|error| failure(&error))
 }
 
-fn stopped() -> ProduceFailure {
-    ProduceFailure { maybe_done: false, fatal: true, text: "the client's runtime has stopped".to_owned() }
+fn not_encoded(error: &JoinError) -> ProduceFailure {
+    let text = if error.is_panic() { "encoding the records panicked" } else { "the client's runtime has stopped" };
+    ProduceFailure { maybe_done: false, fatal: true, text: text.to_owned() }
 }
 
 async fn submit(
@@ -101,9 +108,15 @@ async fn submit(
     connection.submit(&body, ApiKey::PRODUCE, version, deadline).await
 }
 
-async fn answer(shared: Arc<Shared>, submitted: Submitted<ProduceRequest>) -> Result<ProduceResponse> {
+fn answer(
+    shared: Arc<Shared>,
+    submitted: Submitted<ProduceRequest>,
+) -> impl Future<Output = Result<ProduceResponse>> + Send {
+    // Now, and not when it is looked at first.
     let started = Instant::now();
-    let response = submitted.answer().await?;
-    shared.metrics.answered(started.elapsed(), response.throttle_time_ms);
-    Ok(response)
+    async move {
+        let response = submitted.answer().await?;
+        shared.metrics.answered(started.elapsed(), response.throttle_time_ms);
+        Ok(response)
+    }
 }

@@ -1,7 +1,8 @@
 //! The background task of a producer: carries the machine's requests to the brokers and their answers back.
 
 use super::lane::{Lane, Outcome};
-use super::shared::{Shared, failure};
+use super::shared::{Shared, Turn, failure};
+use crate::alarm::Alarm;
 use crate::net::CoordinatorKind;
 use crate::{Error, Result};
 use kafka_share_core::producer::{BatchErrorKind, Output};
@@ -64,14 +65,15 @@ impl Sender {
 
     pub(super) async fn run(mut self) {
         let _farewell = Farewell(Arc::clone(&self.shared));
+        let mut alarm = Alarm::new();
         loop {
             if self.stop.now.load(Ordering::Acquire) {
                 self.shared.with(|s| s.machine.abort_unsent(BatchErrorKind::Closed, "the producer was closed"));
             }
-            for output in self.shared.take_outputs() {
+            let Turn { outputs, deadline, idle } = self.shared.take_turn();
+            for output in outputs {
                 self.carry(output);
             }
-            let (deadline, idle) = self.shared.with(|s| (s.machine.next_deadline(), s.machine.is_idle()));
             if self.stop.now.load(Ordering::Acquire) || (idle && self.stop.when_idle.load(Ordering::Acquire)) {
                 return;
             }
@@ -91,11 +93,12 @@ impl Sender {
                     if let Some(event) = event {
                         self.handle(event);
                     }
-                    while let Ok(event) = self.incoming.try_recv() {
-                        self.handle(event);
-                    }
                 }
-                () = sleep_until(deadline), if deadline.is_some() => {}
+                () = alarm.until(deadline) => {}
+            }
+            // Whatever else keeps the task busy.
+            while let Ok(event) = self.incoming.try_recv() {
+                self.handle(event);
             }
             while self.tasks.try_join_next().is_some() {}
         }
@@ -126,7 +129,7 @@ impl Sender {
             Output::LeaderHint(tp, leader, nodes) => {
                 self.shared.cluster.hint_leader(tp, leader, nodes);
             }
-            // Settled by `Shared::take_outputs`.
+            // Settled by `Shared::take_turn`.
             Output::Done(..) | Output::Split(..) => {}
         }
     }
@@ -207,12 +210,5 @@ async fn refresh(shared: &Shared, topics: &[Str]) {
         if let Some(topic) = shared.cluster.cached_topic(name) {
             shared.with(|s| s.machine.handle_topic(&topic));
         }
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }

@@ -63,6 +63,15 @@ impl State {
     }
 }
 
+/// What the producer's task is to do.
+pub(super) struct Turn {
+    pub(super) outputs: Vec<Output>,
+    /// When it looks again, if nothing rings.
+    pub(super) deadline: Option<Instant>,
+    /// Nothing waits, and nothing is in flight.
+    pub(super) idle: bool,
+}
+
 impl Shared {
     pub(super) fn new(cluster: Arc<Cluster>, machine: Machine, max_block: Duration) -> Arc<Self> {
         let state = State { machine, promises: BTreeMap::new(), gone: false, was_idle: true };
@@ -212,9 +221,9 @@ impl Shared {
     }
 
     /// Takes what the machine wants done; settles batches on the way.
-    pub(super) fn take_outputs(&self) -> Vec<Output> {
+    pub(super) fn take_turn(&self) -> Turn {
         let mut settled = Vec::new();
-        let (outputs, news) = self.with(|s| {
+        let (turn, news) = self.with(|s| {
             let mut outputs = Vec::new();
             while let Some(output) = s.machine.poll_output(Instant::now()) {
                 match output {
@@ -228,7 +237,8 @@ impl Shared {
             }
             let idle = s.machine.is_idle();
             let before = std::mem::replace(&mut s.was_idle, idle);
-            (outputs, idle && !before)
+            // Of the same moment: what comes after it wakes the task where it must not wait for this deadline.
+            (Turn { outputs, deadline: s.machine.next_deadline(), idle }, idle && !before)
         });
         let news = news || !settled.is_empty();
         for ((promise, records), result, severity) in settled {
@@ -244,7 +254,7 @@ impl Shared {
         if news {
             self.progress.notify_waiters();
         }
-        outputs
+        turn
     }
 
     pub(super) fn metrics(&self) -> MetricsSnapshot {

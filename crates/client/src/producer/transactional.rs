@@ -14,7 +14,9 @@ use crate::net::CoordinatorKind;
 use crate::{Error, ErrorKind, MetricsSnapshot, Result};
 use kafka_share_core::producer::BatchErrorKind;
 use kafka_share_core::transaction::{End, Transaction, TxnError, TxnErrorKind, Verdict};
-use kafka_share_messages::{EndTxnRequest, ErrorCode, InitProducerIdRequest, InitProducerIdResponse, Message, Request};
+use kafka_share_messages::{
+    EndTxnRequest, EndTxnResponse, ErrorCode, InitProducerIdRequest, InitProducerIdResponse, Message, Request,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -138,6 +140,11 @@ impl TransactionalProducer {
         let _turn = self.turn(deadline).await?;
         self.learn_features(deadline).await?;
         let request = self.shared.with_transaction(Transaction::start_init)?;
+        if request.is_ok() {
+            // What is left of a transaction that had failed must be over first, as before an abort's end.
+            self.shared.with(|s| s.machine.abort_unsent(BatchErrorKind::Aborted, "the transaction was aborted"));
+            self.shared.idle(deadline).await?;
+        }
         self.init_with(request.map_err(transaction_error)?, Transaction::handle_init, deadline).await?;
         // A transaction that had failed before was aborted by this.
         self.staged.end(TransactionEnd::Aborted);
@@ -437,7 +444,12 @@ impl TransactionalProducer {
         let (kind, key) = (CoordinatorKind::Transaction, request.transactional_id.as_str());
         let api = (EndTxnRequest::KEY, cap);
         let cluster = &self.shared.cluster;
-        let response = cluster.call_coordinator_as(kind, key, request, api, deadline, |r| r.error_code).await?;
+        // Told of every answer, also of those after which the call is made once more.
+        let code = |r: &EndTxnResponse| {
+            let moved = self.shared.with_transaction(|t| t.handle_end_moved(r.error_code));
+            moved.map_or(ErrorCode::NONE, |()| r.error_code)
+        };
+        let response = cluster.call_coordinator_as(kind, key, request, api, deadline, code).await?;
         self.shared.with_transaction(|t| t.handle_end(Instant::now(), &response))
     }
 

@@ -144,7 +144,11 @@ impl Producer {
         let maybe_written = partition.sent.get(place).is_some_and(|b| b.maybe_written);
         match code {
             // An earlier batch is not settled yet: this one came too soon.
-            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER if place > 0 => Fate::Retry,
+            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+                if partition.sent.iter().take(place).any(|b| b.phase != Phase::Renumber) =>
+            {
+                Fate::Retry
+            }
             ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
             | ErrorCode::UNKNOWN_PRODUCER_ID
             | ErrorCode::INVALID_PRODUCER_EPOCH
@@ -179,6 +183,7 @@ impl Producer {
                 let again = self.pause_after(now, code, attempts);
                 if let Some(batch) = self.find(at, id) {
                     batch.phase = Phase::Retry(again);
+                    batch.maybe_written |= may_be_appended(code);
                 }
             }
             Fate::Renumber => {
@@ -189,6 +194,7 @@ impl Producer {
             }
             Fate::Fail | Fate::FailAndFence => self.fail_batch(at, id, fate, code, detail, maybe_done),
         }
+        self.partitions[at].renumber_behind();
     }
 
     fn fail_batch(&mut self, at: usize, id: BatchId, fate: Fate, code: ErrorCode, detail: &str, maybe_done: bool) {
@@ -215,4 +221,16 @@ impl Producer {
 
 fn node(n: &kafka_share_messages::produce_response::NodeEndpoint) -> Option<Node> {
     Some(Node { id: n.node_id, host: n.host.detached(), port: u16::try_from(n.port).ok()? })
+}
+
+/// Codes that a broker may answer after it has appended the batch: it was not replicated in time, or leadership or the
+/// disk was lost meanwhile.
+fn may_be_appended(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::REQUEST_TIMED_OUT
+            | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            | ErrorCode::NOT_LEADER_OR_FOLLOWER
+            | ErrorCode::KAFKA_STORAGE_ERROR
+    )
 }

@@ -46,7 +46,7 @@ impl Producer {
         while batches.is_empty() || size + self.config.batch_size <= self.config.max_request_size {
             let Some((at, next)) = self.take_ready(now, node) else { break };
             let row = match next {
-                Next::Again => Some(self.again(at)),
+                Next::Again => self.again(at),
                 Next::First => self.number(at),
             };
             // What is left, or comes, is looked at anew: one batch of a partition in a request.
@@ -91,11 +91,11 @@ impl Producer {
         }
     }
 
-    fn again(&mut self, at: usize) -> (BatchId, Row) {
-        let batch = &mut self.partitions[at].sent[0];
+    fn again(&mut self, at: usize) -> Option<(BatchId, Row)> {
+        let batch = self.partitions[at].sent.iter_mut().find(|b| b.phase != Phase::Renumber)?;
         batch.phase = Phase::InFlight;
         batch.attempts += 1;
-        (batch.id, Row::encoded(batch.bytes.clone()))
+        Some((batch.id, Row::encoded(batch.bytes.clone())))
     }
 
     /// Gives the partition's next batch its sequence numbers.

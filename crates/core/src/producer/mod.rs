@@ -282,7 +282,10 @@ impl Producer {
         let Some(begun) = taken.begun else { return taken.filled };
         self.next_batch += 1;
         self.agenda.batches += 1;
-        self.schedule(begun, at);
+        // A moment that has come stays: the next poll looks at what is due by it.
+        if self.partitions[at].timer.is_none_or(|timer| timer > begun) {
+            self.schedule(begun, at);
+        }
         if self.config.linger.is_zero() {
             self.note(at);
         }
@@ -317,6 +320,7 @@ impl Producer {
 
     /// Gives up all batches that are not in flight at this moment.
     pub fn abort_unsent(&mut self, kind: BatchErrorKind, why: &str) {
+        let mut gap = false;
         for at in 0..self.partitions.len() {
             let p = &mut self.partitions[at];
             if p.is_idle() {
@@ -332,12 +336,17 @@ impl Producer {
                     p.sent.push_back(batch);
                 } else {
                     gone.push((batch.id, batch.charge, batch.maybe_written));
+                    gap = true;
                 }
             }
             for (id, charge, maybe_written) in gone {
                 let error = BatchError { code: None, kind, text: why.to_owned(), maybe_written };
                 self.done(id, charge, Err(error));
             }
+        }
+        if gap {
+            self.doubt();
+            self.transaction.iter_mut().for_each(Transaction::doubt_sequences);
         }
     }
 

@@ -158,7 +158,7 @@ impl Partition {
         if self.sent.iter().any(|b| b.phase != Phase::InFlight) {
             // What is sent again goes alone and in order, once all answers are in.
             let all_back = self.sent.iter().all(|b| b.phase != Phase::InFlight);
-            return match self.sent.front()?.phase {
+            return match self.next_again()?.phase {
                 Phase::Retry(at) if all_back && at <= now => Some(Next::Again),
                 _ => None,
             };
@@ -174,9 +174,24 @@ impl Partition {
         lingered.then_some(Next::First)
     }
 
+    /// What is sent again first. Batches that wait for new numbers hold up none that may have been written: whether they
+    /// were must be known first.
+    fn next_again(&self) -> Option<&Sequenced> {
+        self.sent.iter().find(|b| b.phase != Phase::Renumber)
+    }
+
+    /// Has everything behind a batch that waits for new numbers wait for its own, except what may have been written: the
+    /// broker takes none of it under the old ones, or would take it out of order.
+    pub(super) fn renumber_behind(&mut self) {
+        let behind = self.sent.iter_mut().skip_while(|b| b.phase != Phase::Renumber);
+        for batch in behind.filter(|b| matches!(b.phase, Phase::Retry(_)) && !b.maybe_written) {
+            batch.phase = Phase::Renumber;
+        }
+    }
+
     /// When something is due, apart from answers. Moments that have passed wait for an answer.
     pub(super) fn deadlines(&self, linger: Duration, delivery: Duration) -> impl Iterator<Item = Instant> {
-        let retry = self.sent.front().and_then(|b| match b.phase {
+        let retry = self.next_again().and_then(|b| match b.phase {
             Phase::Retry(at) => Some(at),
             _ => None,
         });

@@ -4,8 +4,13 @@ use super::*;
 use crate::Backoff;
 use crate::metadata::Leader;
 use crate::transaction::Verdict;
+use kafka_share_messages::add_partitions_to_txn_response::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnTopicResult,
+};
 use kafka_share_messages::produce_response::{PartitionProduceResponse, TopicProduceResponse};
-use kafka_share_messages::{EndTxnResponse, InitProducerIdResponse, ProduceRequest, ProduceResponse};
+use kafka_share_messages::{
+    AddPartitionsToTxnResponse, EndTxnResponse, InitProducerIdResponse, ProduceRequest, ProduceResponse,
+};
 use kafka_share_wire::compression::Compression;
 use kafka_share_wire::records::RecordBatch;
 use std::time::Duration;
@@ -401,4 +406,45 @@ fn a_failed_batch_fails_the_transaction_and_what_waits_with_it() {
     bench.begin();
     bench.append(0, 1);
     assert_eq!(bench.sent()[0].1, [(0, 1, 0, 1)]);
+}
+
+#[test]
+fn a_record_that_comes_when_a_retry_is_due_does_not_put_it_off() {
+    let mut bench = Bench::new(ProducerConfig { linger: Duration::from_secs(60), ..config() }, None, 1);
+    bench.machine.handle_identity(ProducerIdentity { id: 9, epoch: 0 });
+    bench.append(0, 1);
+    let sent = bench.sent();
+    bench.lose(sent[0].0);
+    assert!(bench.sent().is_empty());
+    bench.wait(Duration::from_millis(500));
+    let parts = RecordParts { timestamp: 0, key: None, value: None, headers: &[] };
+    bench.machine.append(bench.now, TOPIC, 0, parts).unwrap();
+    assert_eq!(bench.sent().len(), 1, "the retry is due");
+}
+
+/// On transaction.version 1 the end gives no new epoch by itself.
+#[test]
+fn numbers_that_an_abort_gave_up_begin_anew() {
+    let mut bench = transactional(1);
+    bench.append(0, 2);
+    bench.poll();
+    let row = AddPartitionsToTxnTopicResult {
+        name: TOPIC.into(),
+        results_by_partition: vec![AddPartitionsToTxnPartitionResult::default()],
+        ..AddPartitionsToTxnTopicResult::default()
+    };
+    let added = AddPartitionsToTxnResponse {
+        results_by_topic_v3_and_below: vec![row],
+        ..AddPartitionsToTxnResponse::default()
+    };
+    bench.machine.handle_added(bench.now, &added);
+    let sent = bench.sent();
+    bench.lose(sent[0].0);
+    bench.machine.transaction_mut().unwrap().start_abort().unwrap();
+    bench.machine.abort_unsent(BatchErrorKind::Aborted, "aborted");
+    let transaction = bench.machine.transaction_mut().unwrap();
+    transaction.end().unwrap();
+    let ended = EndTxnResponse { producer_id: -1, producer_epoch: -1, ..EndTxnResponse::default() };
+    assert_eq!(transaction.handle_end(bench.now, &ended), Verdict::Done);
+    assert!(transaction.needs_new_epoch());
 }

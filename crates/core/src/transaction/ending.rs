@@ -2,7 +2,7 @@
 
 use super::errors::{self, Answer};
 use super::{End, PreparedTransaction, ProducerIdentity, State, Transaction, TxnError, TxnErrorKind, Verdict, wrong};
-use kafka_share_messages::{EndTxnRequest, EndTxnResponse};
+use kafka_share_messages::{EndTxnRequest, EndTxnResponse, ErrorCode};
 use std::time::Instant;
 
 impl Transaction {
@@ -79,7 +79,7 @@ impl Transaction {
             State::Ending { commit: false, .. } if !self.started => Ok(End::NewEpoch(self.init_request(self.identity))),
             State::Ending { commit, sent } => {
                 *sent = true;
-                self.doubt |= std::mem::replace(&mut self.awaited, true);
+                self.doubt |= std::mem::replace(&mut self.awaited, true) && *commit;
                 Ok(End::EndTxn(EndTxnRequest {
                     transactional_id: self.id.clone(),
                     producer_id: self.identity.id,
@@ -100,6 +100,7 @@ impl Transaction {
         };
         self.awaited = false;
         let code = response.error_code;
+        self.handle_end_moved(code);
         let what = if commit { "committing the transaction" } else { "aborting the transaction" };
         let mut answer = errors::end(code, commit);
         if commit && self.may_have_ended() {
@@ -130,6 +131,14 @@ impl Transaction {
                 this.finish();
             }
         })
+    }
+
+    /// An answer to EndTxn that has the coordinator looked up anew. A coordinator that loses its place, or whose log is not
+    /// replicated in time, answers so with the commit in its log already: the next one completes it.
+    pub fn handle_end_moved(&mut self, code: ErrorCode) {
+        let before = matches!(code, ErrorCode::CONCURRENT_TRANSACTIONS | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        let commit = matches!(self.state, State::Ending { commit: true, .. });
+        self.doubt |= commit && code.is_retriable() && !before;
     }
 
     /// Whether the transaction may be over already: another process had its papers, or an end was not answered.
@@ -174,7 +183,7 @@ impl Transaction {
     /// been.
     pub fn handle_end_unsent(&mut self, before: bool) {
         if let State::Ending { sent, .. } = &mut self.state {
-            *sent = before;
+            *sent = before || self.doubt;
         }
         self.awaited = false;
     }

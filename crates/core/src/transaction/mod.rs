@@ -80,7 +80,8 @@ pub struct Transaction {
     expires_ms: Option<i64>,
     /// The last end was sent and is not answered.
     awaited: bool,
-    /// An end was sent whose answer never came: it may have taken effect.
+    /// A commit may have taken effect though it was not confirmed: no answer came, or that of a coordinator which lost its
+    /// place meanwhile.
     doubt: bool,
     /// The coordinator keeps transactions until they are ended (KIP-939).
     two_phase_commit: bool,
@@ -404,6 +405,11 @@ impl Transaction {
             }
             _ => {}
         }
+    }
+
+    /// Batches that had their sequence numbers were given up: the numbers begin anew after the abort.
+    pub fn doubt_sequences(&mut self) {
+        self.needs_epoch |= self.is_unfinished();
     }
 
     fn finish(&mut self) {

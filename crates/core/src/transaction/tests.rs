@@ -291,3 +291,30 @@ fn a_commit_that_may_have_happened_is_never_told_as_aborted() {
         assert!(kind(sure.handle_end(late, &end_answer(code, 3))) != TxnErrorKind::Fenced, "{code}");
     }
 }
+
+#[test]
+fn a_coordinator_that_lost_its_place_may_have_committed() {
+    let start = Instant::now();
+    for code in [ErrorCode::NOT_COORDINATOR, ErrorCode::COORDINATOR_NOT_AVAILABLE] {
+        let mut txn = open(1, start);
+        join(&mut txn);
+        txn.start_commit().unwrap();
+        txn.end().unwrap();
+        assert_eq!(txn.handle_end(start, &end_answer(code, 3)), Verdict::Retry(code));
+        txn.end().unwrap();
+        txn.handle_end_unsent(false);
+        assert_eq!(txn.handle_end_given_up("late").kind, TxnErrorKind::OutcomeUnknown, "{code}");
+        assert_eq!(txn.start_abort().unwrap_err().kind, TxnErrorKind::OutcomeUnknown, "{code}");
+        txn.end().unwrap();
+        let verdict = txn.handle_end(start + Duration::from_secs(5), &end_answer(ErrorCode::PRODUCER_FENCED, 3));
+        assert_eq!(kind(verdict), TxnErrorKind::Fenced, "{code}");
+    }
+    // An abort is not in doubt: what it wants is what happens anyway.
+    let mut txn = open(1, start);
+    join(&mut txn);
+    txn.start_abort().unwrap();
+    txn.end().unwrap();
+    txn.end().unwrap();
+    let verdict = txn.handle_end(start, &end_answer(ErrorCode::PRODUCER_FENCED, 3));
+    assert!(matches!(&verdict, Verdict::Failed(e) if !e.text.contains("not known")), "{verdict:?}");
+}

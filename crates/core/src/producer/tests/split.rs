@@ -138,3 +138,84 @@ fn a_split_does_not_end_the_transaction() {
     assert_eq!(records, 4);
     bench.machine.transaction_mut().unwrap().start_commit().unwrap();
 }
+
+/// As a broker has it: sequence numbers in order, per epoch, and nothing after a gap.
+struct Log {
+    epoch: i16,
+    next: i32,
+    largest: usize,
+}
+
+impl Log {
+    fn answer(&mut self, bench: &mut Bench) {
+        bench.poll();
+        for (request, body) in std::mem::take(&mut bench.requests) {
+            let row = &body.topic_data[0].partition_data[0];
+            let (_, epoch, first, records) = header(row);
+            let fresh = epoch > self.epoch && first == 0;
+            let code = if row.records.as_ref().unwrap().len() > self.largest {
+                TOO_LARGE
+            } else if fresh || (epoch == self.epoch && first == self.next) {
+                (self.epoch, self.next) = (epoch, first + records);
+                ErrorCode::NONE
+            } else {
+                ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+            };
+            bench.answer(request, &[(0, code, 0)]);
+        }
+    }
+
+    /// Ten seconds, far below `delivery.timeout.ms`.
+    fn answer_all(&mut self, bench: &mut Bench) {
+        for _ in 0..20 {
+            self.answer(bench);
+            self.answer(bench);
+            bench.wait(Duration::from_millis(500));
+        }
+        bench.poll();
+        assert!(bench.machine.is_idle(), "{:?}", bench.machine);
+    }
+}
+
+#[test]
+fn all_that_is_behind_a_batch_that_failed_is_numbered_anew_at_once() {
+    for lost in [false, true] {
+        let mut bench = Bench::idempotent(1);
+        bench.confirm(0);
+        let mut log = Log { epoch: 0, next: 1, largest: 500 };
+        let mut batches = Vec::new();
+        for at in 0..4 {
+            let value: &[u8] = if at == 0 { &[7; 900] } else { b"small" };
+            let parts = RecordParts { timestamp: 0, key: None, value: Some(value), headers: &[] };
+            batches.push(bench.machine.append(bench.now, TOPIC, 0, parts).unwrap().batch);
+            bench.machine.seal_all();
+            bench.poll();
+        }
+        if lost {
+            // The third one's answer is lost: it is asked for before it is given a new number, and was not written.
+            let (request, _) = bench.requests.remove(2).unwrap();
+            bench.lose(request);
+        }
+        log.answer_all(&mut bench);
+        assert_eq!(bench.result(batches[0]).unwrap().as_ref().unwrap_err().code, Some(TOO_LARGE));
+        for (at, batch) in batches.iter().enumerate().skip(1) {
+            let result = bench.result(*batch).unwrap();
+            assert!(result.is_ok() || (lost && at == 2), "batch {at}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn one_record_that_is_too_large_costs_its_neighbours_no_more_than_a_new_epoch() {
+    let mut bench = Bench::idempotent(1);
+    bench.confirm(0);
+    for at in 0..9 {
+        let value: &[u8] = if at == 4 { &[7; 900] } else { b"small" };
+        let parts = RecordParts { timestamp: 5, key: Some(b"k"), value: Some(value), headers: &[] };
+        bench.machine.append(bench.now, TOPIC, 0, parts).unwrap();
+    }
+    let mut log = Log { epoch: 0, next: 1, largest: 500 };
+    log.answer_all(&mut bench);
+    let failed = bench.done.iter().filter(|(_, result)| result.is_err()).count();
+    assert_eq!((failed, log.epoch), (1, 1));
+}
