@@ -169,9 +169,17 @@ async fn lost_connection_frees_what_was_acquired(lab: Lab) -> Check {
     let mut other = lab.another(&member, &topic).await?;
     member.acquire_exactly(&topic, 0..2, 1).await?;
     member.vanish();
-    tokio::time::timeout(Duration::from_secs(10), other.acquire_exactly(&topic, 0..2, 2))
-        .await
-        .unwrap_or_else(|_| crate::expect::fail("records of a member whose connection is gone stay locked"))
+    let again = tokio::time::timeout(Duration::from_secs(10), other.acquire(&topic, 2)).await;
+    let Ok(again) = again else {
+        return crate::expect::fail("records of a member whose connection is gone stay locked");
+    };
+    let again = again?;
+    // A delivery whose connection is lost at once may not have been counted: Kafka 4.4.0 was seen to do so on a busy machine.
+    let lawful =
+        again.iter().map(|(offset, _)| *offset).eq(0..2) && again.iter().all(|(_, count)| (1..=2).contains(count));
+    that(lawful, || {
+        format!("acquired offsets and delivery counts: expected offsets 0 and 1, once or twice, got {again:?}")
+    })
 }
 
 async fn unknown_topic_id_is_an_error_of_its_partition(lab: Lab) -> Check {
