@@ -9,6 +9,7 @@ use kafka_share_core::producer::{Producer as Machine, ProducerConfig};
 use kafka_share_core::transaction::{PreparedTransaction, Transaction};
 use kafka_share_wire::Str;
 pub use kafka_share_wire::compression::Compression;
+use kafka_share_wire::compression::check_level;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub(super) struct Settings {
     pub(super) ack_key: i16,
     pub(super) attempts: u32,
     pub(super) machine: ProducerConfig,
+    /// `compression.*.level`, by codec.
+    levels: Vec<(Compression, i32)>,
     pub(super) cluster: Option<Arc<Cluster>>,
 }
 
@@ -51,6 +54,7 @@ impl Settings {
                 max_in_flight: 5,
                 backoff,
             },
+            levels: Vec::new(),
             cluster: None,
         }
     }
@@ -73,12 +77,9 @@ impl Settings {
                 Ok(codec) => self.machine.compression = codec,
                 Err(_) => return fail("none, gzip, snappy, lz4 or zstd is expected"),
             },
-            "compression.gzip.level" | "compression.lz4.level" | "compression.zstd.level" => {
-                match value.trim().parse() {
-                    Ok(level) => self.machine.compression_level = Some(level),
-                    Err(_) => return fail("a number is expected"),
-                }
-            }
+            "compression.gzip.level" => self.set_level(name, Compression::Gzip, value)?,
+            "compression.lz4.level" => self.set_level(name, Compression::Lz4, value)?,
+            "compression.zstd.level" => self.set_level(name, Compression::Zstd, value)?,
             "share.acknowledgement.transaction.api.key" => match value.trim().parse() {
                 Ok(key) => self.ack_key = key,
                 Err(_) => return fail("an API key is expected"),
@@ -92,6 +93,27 @@ impl Settings {
             _ => tracing::warn!(name, "property is not known to the producer and has no effect"),
         }
         Ok(())
+    }
+
+    /// A level counts for its own codec only, and is checked whichever is used.
+    fn set_level(&mut self, name: &str, codec: Compression, value: &str) -> Result<()> {
+        let fail = |why: String| Err(Error::new(ErrorKind::Config, format!("{name}={value}: {why}")));
+        let Ok(level) = value.trim().parse::<i32>() else { return fail("a number is expected".into()) };
+        self.levels.retain(|(of, _)| *of != codec);
+        // Java's word for gzip's own default.
+        if codec == Compression::Gzip && level == -1 {
+            return Ok(());
+        }
+        match check_level(codec, level) {
+            Ok(()) => self.levels.push((codec, level)),
+            Err(error) => return fail(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Level of the codec that is used.
+    fn level(&self) -> Option<i32> {
+        self.levels.iter().find(|(codec, _)| *codec == self.machine.compression).map(|(_, level)| *level)
     }
 
     fn validate(&self) -> Result<()> {
@@ -131,6 +153,7 @@ impl Settings {
             Some(cluster) => cluster,
             None => Cluster::new(self.client.clone())?,
         };
+        self.machine.compression_level = self.level();
         self.machine.backoff = cluster.config().retry_backoff;
         let request = cluster.config().request_timeout.as_millis();
         self.machine.request_timeout_ms = i32::try_from(request).unwrap_or(i32::MAX);
@@ -308,5 +331,45 @@ impl TransactionalProducerBuilder {
         let (key, attempts) = (self.settings.ack_key, self.settings.attempts.max(1));
         let (shared, stop) = self.settings.start(prepared)?;
         Ok(super::TransactionalProducer::new(shared, stop, key, attempts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(properties: &[(&str, &str)]) -> Result<Settings> {
+        let mut settings = Settings::new("");
+        properties.iter().try_for_each(|(name, value)| settings.set(name, value))?;
+        Ok(settings)
+    }
+
+    #[test]
+    fn a_compression_level_counts_for_its_own_codec() {
+        let given = [("compression.gzip.level", "9"), ("compression.zstd.level", "-7"), ("compression.type", "lz4")];
+        let mut settings = settings(&given).unwrap();
+        assert_eq!(settings.level(), None);
+        settings.machine.compression = Compression::Zstd;
+        assert_eq!(settings.level(), Some(-7));
+        settings.machine.compression = Compression::Gzip;
+        assert_eq!(settings.level(), Some(9));
+        settings.set("compression.gzip.level", "-1").unwrap();
+        assert_eq!(settings.level(), None, "its own default");
+    }
+
+    #[test]
+    fn levels_out_of_range_are_refused_by_name_whichever_codec_is_used() {
+        for (name, value) in [
+            ("compression.gzip.level", "0"),
+            ("compression.gzip.level", "10"),
+            ("compression.gzip.level", "-2"),
+            ("compression.lz4.level", "0"),
+            ("compression.lz4.level", "18"),
+            ("compression.zstd.level", "23"),
+            ("compression.zstd.level", "fast"),
+        ] {
+            let error = settings(&[(name, value)]).err().expect("it is refused");
+            assert!(error.kind() == ErrorKind::Config && error.to_string().contains(name), "{error}");
+        }
     }
 }
