@@ -368,7 +368,7 @@ mod tests {
             ("compression.zstd.level", "23"),
             ("compression.zstd.level", "fast"),
         ] {
-            let error = settings(&[(name, value)]).err().expect("it is refused");
+            let Err(error) = settings(&[(name, value)]) else { panic!("{name}={value} is taken") };
             assert!(error.kind() == ErrorKind::Config && error.to_string().contains(name), "{error}");
         }
     }
