@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::{Instrument, Span};
 
+/// Epoch of the request that opens a share session, on whichever connection.
+const OPENING: i32 = 0;
 /// How long a consumer that was dropped or closed goes on saying goodbye.
 const GOODBYE: Duration = Duration::from_secs(30);
 
@@ -128,7 +130,7 @@ impl Driver {
             Action::RefreshMetadata(topics) => {
                 self.tasks.spawn(async move { Done::Metadata(metadata(&shared, &topics).await) });
             }
-            Action::Fetch(node, token, request) => match self.session_connection(node) {
+            Action::Fetch(node, token, request) => match self.session_connection(node, request.share_session_epoch) {
                 Ok(connection) => {
                     let span = spans::fetch(&shared, node, request.share_session_epoch);
                     let inner = span.clone();
@@ -141,27 +143,35 @@ impl Driver {
                     return false;
                 }
             },
-            Action::Acknowledge(node, token, request) => match self.session_connection(node) {
-                Ok(connection) => {
-                    let span = spans::acknowledge(&shared, node, &request);
-                    let call = async move {
-                        Done::Acknowledge(node, token, acknowledge(&shared, &connection, &request).await)
-                    };
-                    self.tasks.spawn(call.instrument(span));
+            Action::Acknowledge(node, token, request) => {
+                match self.session_connection(node, request.share_session_epoch) {
+                    Ok(connection) => {
+                        let span = spans::acknowledge(&shared, node, &request);
+                        let call = async move {
+                            Done::Acknowledge(node, token, acknowledge(&shared, &connection, &request).await)
+                        };
+                        self.tasks.spawn(call.instrument(span));
+                    }
+                    Err(error) => {
+                        self.handle(Done::Acknowledge(node, token, Err(error)));
+                        return false;
+                    }
                 }
-                Err(error) => {
-                    self.handle(Done::Acknowledge(node, token, Err(error)));
-                    return false;
-                }
-            },
+            }
         }
         true
     }
 
-    /// The connection for a node's session; its end is watched, because the session ends with it.
-    fn session_connection(&mut self, node: i32) -> Result<Connection> {
+    /// The connection for a request of a node's session; its end is watched, because the session ends with it.
+    fn session_connection(&mut self, node: i32, epoch: i32) -> Result<Connection> {
         let connection = self.shared.cluster.connection(node, Purpose::Session(self.shared.owner))?;
-        if self.connections.get(&node).is_none_or(|old| !old.same_as(&connection)) {
+        let known = self.connections.get(&node).map(|old| old.same_as(&connection));
+        if known == Some(false) && epoch != OPENING {
+            // On another connection the broker could only say that there is no such session.
+            self.connections.remove(&node);
+            return Err(Error::new(ErrorKind::Disconnected, "the share session ended with its connection"));
+        }
+        if known != Some(true) {
             self.connections.insert(node, connection.clone());
             let watched = connection.clone();
             self.tasks.spawn(async move {

@@ -160,3 +160,25 @@ async fn r013_a_leader_that_is_only_named_in_an_error_is_asked_next() {
     let sessions = rig.broker.dump().share.sessions;
     assert!(sessions.iter().any(|s| s.node == new), "{sessions:?}");
 }
+
+/// Whichever is first, the client's notice of the cut or its next request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r004_nothing_of_a_session_goes_out_on_another_connection() {
+    let rig = Rig::new(1).await;
+    let consumer = rig.own_consumer(Mode::Explicit);
+    for turn in 0..20 {
+        rig.produce(turn..turn + 1).await;
+        let records = rig.receive(&consumer, 1).await;
+        assert_eq!(consumer.acknowledge_all(&records[0], AckType::Accept).unwrap(), 1);
+        rig.broker.restart_node(rig.leader());
+        consumer.commit_sync(LONG).await.unwrap();
+        let outcomes = consumer.poll_outcomes();
+        assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+        assert!(matches!(outcomes[0].outcome, Outcome::LockLost | Outcome::Unknown), "{outcomes:?}");
+        let again = rig.receive(&consumer, 1).await;
+        assert_eq!(consumer.acknowledge_all(&again[0], AckType::Accept).unwrap(), 1);
+        let outcome = consumer.commit_sync(LONG).await.unwrap()[&(rig.topic(), 0)];
+        assert_eq!(outcome, Outcome::Acknowledged);
+        assert_eq!(consumer.poll_outcomes().len(), 1);
+    }
+}
