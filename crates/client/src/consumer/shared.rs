@@ -116,20 +116,28 @@ impl Shared {
 
     /// Runs `f` on the machine, for a moment.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut ShareConsumer, Instant) -> T) -> T {
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = self.machine();
         let result = f(&mut machine, Instant::now());
         let told = self.collect(&mut machine);
+        self.unlock(machine);
+        if told {
+            self.tell_outcomes();
+            self.wake_app();
+        }
+        result
+    }
+
+    fn machine(&self) -> MutexGuard<'_, ShareConsumer> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unlock(&self, mut machine: MutexGuard<'_, ShareConsumer>) {
         let news = machine.take_ack_news();
         drop(machine);
         if news {
             // Their age limit is a deadline that the driver does not know of yet.
             self.wake_driver();
         }
-        if told {
-            self.tell_outcomes();
-            self.wake_app();
-        }
-        result
     }
 
     /// Moves what the machine has to say to where the application finds it.
@@ -348,14 +356,10 @@ impl Shared {
         self.check_explicit()?;
         self.check_renew(ack)?;
         let handle = self.own(id)?;
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = self.machine();
         let result = machine.acknowledge_by(handle, ack, Instant::now);
         // It has nothing to tell beside, so that there is nothing to collect.
-        let news = machine.take_ack_news();
-        drop(machine);
-        if news {
-            self.wake_driver();
-        }
+        self.unlock(machine);
         result.map_err(ack_error)
     }
 

@@ -32,18 +32,10 @@ pub(super) enum Batch {
     Encoded(Bytes),
 }
 
-impl Row {
-    pub(super) fn collected(builder: BatchBuilder) -> Self {
-        Row { index: 0, at: 0, id: BatchId(0), batch: Batch::Collected(Box::new(builder)) }
-    }
-
-    pub(super) fn encoded(bytes: Bytes) -> Self {
-        Row { index: 0, at: 0, id: BatchId(0), batch: Batch::Encoded(bytes) }
-    }
-
+impl Batch {
     /// Bytes, before compression where it is yet to be done.
     pub(super) fn size(&self) -> usize {
-        match &self.batch {
+        match self {
             Batch::Collected(builder) => builder.size(),
             Batch::Encoded(bytes) => bytes.len(),
         }

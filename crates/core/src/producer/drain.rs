@@ -1,6 +1,6 @@
 //! From batches to produce requests: which partitions are due, by leader.
 
-use super::draft::Row;
+use super::draft::{Batch, Row};
 use super::partition::{Collected, Next, Phase, Sequenced, advance};
 use super::types::{BatchError, BatchErrorKind, BatchId, Encoded, Output, ProduceDraft, SentBatches};
 use super::{IdentityState, Producer};
@@ -45,18 +45,18 @@ impl Producer {
         // The last one may take the request over the limit only where it is alone; see `append`.
         while batches.is_empty() || size + self.config.batch_size <= self.config.max_request_size {
             let Some((at, next)) = self.take_ready(now, node) else { break };
-            let row = match next {
+            let given = match next {
                 Next::Again => self.again(at),
                 Next::First => self.number(at),
             };
             // What is left, or comes, is looked at anew: one batch of a partition in a request.
             self.note(at);
-            let Some((id, row)) = row else { continue };
+            let Some((id, batch)) = given else { continue };
             self.note_sent(now, at, id, &mut sent);
-            size += row.size();
+            size += batch.size();
             batches.push((at, id));
             let partition = &self.partitions[at];
-            rows.entry(partition.topic).or_default().push(Row { index: partition.index, at, id, ..row });
+            rows.entry(partition.topic).or_default().push(Row { index: partition.index, at, id, batch });
         }
         if batches.is_empty() {
             return;
@@ -91,19 +91,19 @@ impl Producer {
         }
     }
 
-    fn again(&mut self, at: usize) -> Option<(BatchId, Row)> {
+    fn again(&mut self, at: usize) -> Option<(BatchId, Batch)> {
         let batch = self.partitions[at].sent.iter_mut().find(|b| b.phase != Phase::Renumber)?;
         batch.phase = Phase::InFlight;
         batch.attempts += 1;
-        Some((batch.id, Row::encoded(batch.bytes.clone())))
+        Some((batch.id, Batch::Encoded(batch.bytes.clone())))
     }
 
     /// Gives the partition's next batch its sequence numbers.
-    fn number(&mut self, at: usize) -> Option<(BatchId, Row)> {
+    fn number(&mut self, at: usize) -> Option<(BatchId, Batch)> {
         if self.partitions[at].renumbered.is_empty() { self.number_first(at) } else { self.number_again(at) }
     }
 
-    fn number_first(&mut self, at: usize) -> Option<(BatchId, Row)> {
+    fn number_first(&mut self, at: usize) -> Option<(BatchId, Batch)> {
         let identity = self.identity;
         let partition = &mut self.partitions[at];
         if partition.waiting.is_empty() {
@@ -124,10 +124,10 @@ impl Producer {
             attempts: 1,
             maybe_written: false,
         });
-        Some((id, Row::collected(builder)))
+        Some((id, Batch::Collected(Box::new(builder))))
     }
 
-    fn number_again(&mut self, at: usize) -> Option<(BatchId, Row)> {
+    fn number_again(&mut self, at: usize) -> Option<(BatchId, Batch)> {
         let identity = self.identity;
         let partition = &mut self.partitions[at];
         let mut batch = partition.renumbered.pop_front()?;
@@ -142,7 +142,7 @@ impl Producer {
         }
         partition.next_sequence = advance(partition.next_sequence, batch.records);
         batch.bytes = bytes.freeze();
-        let sent = (batch.id, Row::encoded(batch.bytes.clone()));
+        let sent = (batch.id, Batch::Encoded(batch.bytes.clone()));
         let attempts = batch.attempts + 1;
         partition.sent.push_back(Sequenced {
             identity,

@@ -26,7 +26,7 @@ use crate::transaction::{ProducerIdentity, Transaction, TxnError, TxnErrorKind};
 use agenda::Agenda;
 use drain::Request;
 use kafka_share_messages::ErrorCode;
-use kafka_share_wire::records::{BATCH_HEADER_LEN, BatchBuilder, BatchOptions};
+use kafka_share_wire::records::{BATCH_HEADER_LEN, BatchBuilder};
 use kafka_share_wire::{Str, Uuid};
 use partition::{Partition, Phase, Taken};
 use partitioner::Sticky;
@@ -260,12 +260,7 @@ impl Producer {
         if self.used + size > config.buffer_memory {
             return Err(AppendError::Full);
         }
-        let options = BatchOptions {
-            compression: config.compression,
-            compression_level: config.compression_level,
-            transactional: self.transaction.is_some(),
-            ..BatchOptions::default()
-        };
+        let options = config.batch_options(self.transaction.is_some());
         let fresh = BatchId(self.next_batch);
         let taken = self.partitions[at]
             .append(now, fresh, options, config.batch_size, size, record)

@@ -5,7 +5,7 @@ use super::Producer;
 use super::partition::{Phase, Sequenced, advance};
 use super::types::{BatchId, Output, ProducerConfig};
 use bytes::Bytes;
-use kafka_share_wire::records::{BatchBuilder, BatchOptions, Header, RecordBatch, RecordError};
+use kafka_share_wire::records::{BatchBuilder, Header, RecordBatch, RecordError};
 use std::time::Instant;
 
 impl Producer {
@@ -52,16 +52,7 @@ fn pieces(config: &ProducerConfig, transactional: bool, whole: &Sequenced) -> Re
     let decoded = RecordBatch::parse(&whole.bytes)?.decode(i32::MAX as usize)?;
     let limit = config.batch_size.min(decoded.payload().len() / 2);
     let mut sequence = decoded.header().base_sequence;
-    let next = || {
-        BatchBuilder::new(BatchOptions {
-            compression: config.compression,
-            compression_level: config.compression_level,
-            transactional,
-            producer_id: whole.identity.id,
-            producer_epoch: whole.identity.epoch,
-            ..BatchOptions::default()
-        })
-    };
+    let next = || BatchBuilder::new(config.batch_options(transactional));
     let mut pieces = Vec::new();
     let mut finish = |mut builder: BatchBuilder| {
         let records = i32::try_from(builder.record_count()).unwrap_or(i32::MAX);

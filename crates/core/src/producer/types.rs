@@ -8,7 +8,7 @@ use bytes::Bytes;
 use kafka_share_messages::{AddPartitionsToTxnRequest, ErrorCode, InitProducerIdRequest};
 use kafka_share_wire::Str;
 use kafka_share_wire::compression::Compression;
-use kafka_share_wire::records::Header;
+use kafka_share_wire::records::{BatchOptions, Header};
 use std::time::Duration;
 
 /// Settings of the machine, under Kafka's property names.
@@ -34,6 +34,18 @@ pub struct ProducerConfig {
     pub max_in_flight: usize,
     /// Pause between retries.
     pub backoff: Backoff,
+}
+
+impl ProducerConfig {
+    /// What a batch is like that has no sequence numbers yet.
+    pub(super) fn batch_options(&self, transactional: bool) -> BatchOptions {
+        BatchOptions {
+            compression: self.compression,
+            compression_level: self.compression_level,
+            transactional,
+            ..BatchOptions::default()
+        }
+    }
 }
 
 /// A record's parts.
