@@ -189,6 +189,31 @@ impl ConnectorConfig {
                 "share.delivery.semantics=exactly-once needs share.acknowledgement.mode=explicit",
             ));
         }
+        // What the driver sets itself: a value of the client's own would be lost without a word.
+        let mode = self.consumer.get("share.acknowledgement.mode").map(|v| v.trim());
+        let own = [
+            (
+                mode.is_some_and(|m| m != "explicit"),
+                "consumer",
+                "share.acknowledgement.mode",
+                "share.acknowledgement.mode",
+            ),
+            (
+                self.consumer.get("group.id").is_some_and(|g| *g != self.group_id),
+                "consumer",
+                "group.id",
+                "share.group.id",
+            ),
+            (self.producer.contains_key("transactional.id"), "producer", "transactional.id", "name"),
+        ];
+        for (wrong, client, setting, instead) in own {
+            if wrong {
+                return Err(ConnectError::config(format!(
+                    "{setting} of the tasks' {client} is set by the driver, and an override of it would not count: \
+                     remove it, and set the connector's {instead}"
+                )));
+            }
+        }
         Ok(())
     }
 }
@@ -268,6 +293,30 @@ mod tests {
         assert_eq!(config.consumer["max.poll.records"], "7");
         assert!(!config.consumer.contains_key("group.protocol"));
         assert_eq!(config.retry_timeout, None);
+    }
+
+    #[test]
+    fn r025_an_override_of_what_the_driver_sets_is_refused_by_name() {
+        for (extra, word) in [
+            (r#","consumer.override.share.acknowledgement.mode":"implicit""#, "connector's share.acknowledgement.mode"),
+            (r#","consumer.override.group.id":"other""#, "connector's share.group.id"),
+            (r#","producer.override.transactional.id":"t""#, "connector's name"),
+        ] {
+            let error = with(extra).unwrap_err().to_string();
+            assert!(error.contains(word), "{extra}: {error}");
+        }
+        let properties = [
+            ("bootstrap.servers", "h:1"),
+            ("consumer.group.protocol", "share"),
+            ("consumer.share.acknowledgement.mode", "implicit"),
+        ];
+        let worker = WorkerConfig::new(properties.map(|(n, v)| (n.to_owned(), v.to_owned())).into()).unwrap();
+        let text = r#"{"name":"s","config":{"connector.class":"file","topics":"a"}}"#;
+        assert!(ConnectorConfig::from_json(text, &worker).is_err());
+        // The same as the driver's is no contradiction.
+        let same =
+            r#","consumer.override.share.acknowledgement.mode":"explicit","consumer.override.group.id":"connect-s""#;
+        assert!(with(same).is_ok());
     }
 
     #[test]
