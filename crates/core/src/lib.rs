@@ -6,6 +6,7 @@
 
 pub mod backoff;
 pub mod connection;
+pub mod ledger;
 pub mod metadata;
 pub mod producer;
 pub mod share_acks;

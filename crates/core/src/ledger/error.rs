@@ -1,0 +1,41 @@
+//! Why a ledger partition cannot be used any further.
+
+use super::format::FormatError;
+use kafka_share_wire::records::RecordError;
+
+/// Nothing may be committed on the word of a ledger that cannot be read. It stays so until the cause is gone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// A record.
+    #[error("ledger partition {partition}, offset {offset}: {error}")]
+    Record {
+        /// Ledger partition.
+        partition: i32,
+        /// Offset of the record.
+        offset: i64,
+        /// What is wrong with it.
+        error: FormatError,
+    },
+    /// A batch.
+    #[error("ledger partition {partition}, batch at offset {offset}: it is damaged ({error})")]
+    Batch {
+        /// Ledger partition.
+        partition: i32,
+        /// First offset of the batch.
+        offset: i64,
+        /// What is wrong with it.
+        error: RecordError,
+    },
+    /// More is open and not tombstoned than may be remembered.
+    #[error(
+        "ledger partition {partition}: over {limit} ranges of offsets are acknowledged and not tombstoned; is one member of \
+         the group alive at least, and may it describe the group's offsets?"
+    )]
+    TooLarge {
+        /// Ledger partition.
+        partition: i32,
+        /// Most ranges that are remembered.
+        limit: usize,
+    },
+}

@@ -1,0 +1,1 @@
+//! Golden bytes of the ledger format, and bytes that no writer makes.
