@@ -1,24 +1,72 @@
 //! Acknowledgements on their way into a transaction, and the identity of the member that gives them (KIP-1289).
 
+use crate::ledger::{LedgerMember, LedgerPart};
 use crate::{Error, ErrorKind, Result};
+use kafka_share_core::ledger::Conflict;
 pub use kafka_share_core::metadata::TopicIdPartition;
 pub use kafka_share_core::share_acks::AckType;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// Who acknowledges: a member of a share group, at an epoch.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// A share consumer gives its own ([`share_group_metadata`](crate::KafkaShareConsumer::share_group_metadata)). One that was
+/// put together from its parts serves for brokers with transactional acknowledgements only: the
+/// [ledger](crate::ledger) needs to know the consumer.
+#[derive(Clone)]
 pub struct ShareGroupMetadata {
     group_id: String,
     member_id: String,
     member_epoch: i32,
+    member: Option<Arc<dyn LedgerMember>>,
+}
+
+impl ShareGroupMetadata {
+    fn parts(&self) -> (&str, &str, i32) {
+        (&self.group_id, &self.member_id, self.member_epoch)
+    }
+}
+
+impl PartialEq for ShareGroupMetadata {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for ShareGroupMetadata {}
+
+impl Hash for ShareGroupMetadata {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl fmt::Debug for ShareGroupMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (group_id, member_id, member_epoch) = self.parts();
+        let mut s = f.debug_struct("ShareGroupMetadata");
+        s.field("group_id", &group_id).field("member_id", &member_id).field("member_epoch", &member_epoch).finish()
+    }
 }
 
 impl ShareGroupMetadata {
     /// From its parts; a share consumer gives its own.
     #[must_use]
     pub fn new(group_id: impl Into<String>, member_id: impl Into<String>, member_epoch: i32) -> Self {
-        ShareGroupMetadata { group_id: group_id.into(), member_id: member_id.into(), member_epoch }
+        ShareGroupMetadata { group_id: group_id.into(), member_id: member_id.into(), member_epoch, member: None }
+    }
+
+    /// The consumer that it is of.
+    #[allow(dead_code)]
+    pub(crate) fn of_member(mut self, member: Arc<dyn LedgerMember>) -> Self {
+        self.member = Some(member);
+        self
+    }
+
+    pub(crate) fn member(&self) -> Option<&Arc<dyn LedgerMember>> {
+        self.member.as_ref()
     }
 
     /// `group.id`.
@@ -118,6 +166,18 @@ pub(crate) trait StagedPart: Send + Sync {
     /// Brokers may not have staged those of the share-partitions that `which` names; only an abort can follow.
     fn refused(&mut self, which: &dyn Fn(TopicIdPartition) -> bool);
 
+    /// What the ledger's check needs; `None` for givers that know no ledger.
+    fn ledger(&self) -> Option<LedgerPart> {
+        None
+    }
+
+    /// They were staged by the ledger: brokers know nothing of them until they are told after the end.
+    fn staged_by_ledger(&mut self) {}
+
+    /// Other transactions stand in the way, so that this one is aborted: what they have committed for the group is to be
+    /// acknowledged as they did, and the rest comes again.
+    fn contended(&mut self, _group: &str, _done: &[Conflict]) {}
+
     /// The end.
     fn ended(self: Box<Self>, end: TransactionEnd);
 }
@@ -143,6 +203,8 @@ pub(crate) trait StagedPart: Send + Sync {
 pub struct ShareAcknowledgements {
     batches: BTreeMap<TopicIdPartition, BTreeMap<i64, ShareAcknowledgementBatch>>,
     origins: Vec<Box<dyn StagedPart>>,
+    /// Some were added one by one, and no origin answers for them.
+    by_hand: bool,
 }
 
 impl ShareAcknowledgements {
@@ -165,6 +227,13 @@ impl ShareAcknowledgements {
     /// # Errors
     /// As [`ShareAcknowledgements::add`], and a number of types that does not fit.
     pub fn add_types(&mut self, tp: TopicIdPartition, first: i64, last: i64, types: Vec<AckType>) -> Result<()> {
+        self.add_given(tp, first, last, types)?;
+        self.by_hand = true;
+        Ok(())
+    }
+
+    /// As [`ShareAcknowledgements::add_types`], of records that an origin answers for.
+    pub(crate) fn add_given(&mut self, tp: TopicIdPartition, first: i64, last: i64, types: Vec<AckType>) -> Result<()> {
         let batch = ShareAcknowledgementBatch { first_offset: first, last_offset: last, types };
         batch.check()?;
         self.check_free(tp, &batch)?;
@@ -202,6 +271,7 @@ impl ShareAcknowledgements {
             self.batches.entry(tp).or_default().extend(batches);
         }
         self.origins.extend(other.origins);
+        self.by_hand |= other.by_hand;
         Ok(())
     }
 
@@ -235,6 +305,20 @@ impl ShareAcknowledgements {
     /// Has the giver told how these end.
     pub(crate) fn add_origin(&mut self, origin: Box<dyn StagedPart>) {
         self.origins.push(origin);
+    }
+
+    /// Whether some are of no consumer.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.by_hand
+    }
+
+    /// An origin answers for all that was added by hand.
+    pub(crate) fn set_adopted(&mut self) {
+        self.by_hand = false;
+    }
+
+    pub(crate) fn origins(&self) -> &[Box<dyn StagedPart>] {
+        &self.origins
     }
 
     pub(crate) fn take_origins(&mut self) -> Vec<Box<dyn StagedPart>> {

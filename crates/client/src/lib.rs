@@ -62,6 +62,7 @@ mod alarm;
 pub mod config;
 pub mod consumer;
 pub mod error;
+pub mod ledger;
 mod metrics;
 pub mod net;
 pub mod producer;

@@ -86,7 +86,7 @@ fn package(shared: &Arc<Shared>, taken: Vec<Taken>, pending_before: bool) -> Res
             let types: Option<Vec<AckType>> = batch.types.iter().map(|t| ack_type(*t)).collect();
             let types = types
                 .ok_or_else(|| Error::new(ErrorKind::InvalidState, "only ACCEPT and REJECT go into a transaction"))?;
-            acks.add_types(taken.tp, batch.first, batch.last, types)?;
+            acks.add_given(taken.tp, batch.first, batch.last, types)?;
         }
     }
     if !staged.taken.is_empty() {

@@ -1,6 +1,8 @@
 //! How acknowledgements get into a transaction. Native (KIP-1289 draft): to the leaders of the source partitions.
 
-use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};
+use super::ledger_backend::{Commit, SealError};
+use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition, TransactionEnd};
+use crate::ledger::LedgerPart;
 use crate::net::{Cluster, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::ApiVersions;
@@ -30,6 +32,8 @@ pub(super) struct Staging {
     /// transaction.version 2 or later.
     pub(super) v2: bool,
     pub(super) member: ShareGroupMetadata,
+    /// Whose records they are; given by [`AckBackend::adopt`].
+    pub(super) parts: Vec<LedgerPart>,
 }
 
 /// Refusals by share-partition; empty where all is staged.
@@ -42,6 +46,11 @@ pub(super) trait AckBackend: std::fmt::Debug + Send + Sync {
     /// Checks that the cluster offers it; sends nothing that changes anything.
     fn check<'a>(&'a self, v2: bool, deadline: Instant) -> Boxed<'a, Result<()>>;
 
+    /// Checks that these can be staged, and finds out whose records they are. Nothing was staged after an error.
+    fn adopt(&self, _acks: &mut ShareAcknowledgements, _member: &ShareGroupMetadata) -> Result<Vec<LedgerPart>> {
+        Ok(Vec::new())
+    }
+
     /// Stages them. After any error or refusal the transaction can only be aborted.
     fn stage<'a>(
         &'a self,
@@ -49,6 +58,30 @@ pub(super) trait AckBackend: std::fmt::Debug + Send + Sync {
         acks: &'a ShareAcknowledgements,
         deadline: Instant,
     ) -> Boxed<'a, Result<Refusals>>;
+
+    /// Whether staged acknowledgements are with no broker before the transaction's end.
+    fn is_ledger(&self) -> bool {
+        false
+    }
+
+    /// All is staged, and the transaction is about to be committed or prepared. After an error it can only be aborted.
+    fn seal<'a>(&'a self, _commit: &'a Commit, _deadline: Instant) -> Boxed<'a, std::result::Result<(), SealError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Whether the sealed transaction was committed, where the coordinator has not told: it was ended, however. `None` where
+    /// the backend cannot know.
+    fn verdict<'a>(&'a self, _deadline: Instant) -> Boxed<'a, Result<Option<bool>>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Whether [`AckBackend::verdict`] will know.
+    fn knows_verdict(&self) -> bool {
+        false
+    }
+
+    /// The transaction has ended; told before the givers of the acknowledgements are.
+    fn ended(&self, _end: TransactionEnd) {}
 }
 
 /// Whether a cluster with these versions and features takes acknowledgements into transactions (KIP-1289, at the API
@@ -81,7 +114,8 @@ impl NativeBackend {
         if !offered(&versions, self.key) {
             let text = format!(
                 "this cluster has no transactional acknowledgements: it needs feature share.version {SHARE_VERSION} \
-                 (it has {}) and API key {} (KIP-1289, in no released Kafka); acknowledge after the commit instead",
+                 (it has {}) and API key {} (KIP-1289, in no released Kafka); use the ledger \
+                 (share.ack.transaction.backend=ledger) or acknowledge after the commit instead",
                 versions.feature("share.version"),
                 self.key.0
             );

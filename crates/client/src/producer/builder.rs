@@ -1,8 +1,10 @@
 //! Settings of a producer, typed and under Kafka's property names.
 
+use super::backend_choice::backend;
 use super::sender::{Sender, Stop};
 use super::shared::Shared;
 use crate::config::{boolean, check_millis, millis};
+use crate::ledger::{AckBackendChoice, LedgerSettings};
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::producer::{Producer as Machine, ProducerConfig};
@@ -23,6 +25,7 @@ pub(super) struct Settings {
     pub(super) two_phase_commit: bool,
     pub(super) max_block: Duration,
     pub(super) ack_key: i16,
+    pub(super) ledger: LedgerSettings,
     pub(super) attempts: u32,
     pub(super) machine: ProducerConfig,
     /// `compression.*.level`, by codec.
@@ -42,6 +45,7 @@ impl Settings {
             max_block: Duration::from_secs(60),
             attempts: 3,
             ack_key: kafka_share_messages::ApiKey::TXN_SHARE_ACKNOWLEDGE.0,
+            ledger: LedgerSettings::default(),
             machine: ProducerConfig {
                 batch_size: 16_384,
                 linger: Duration::from_millis(5),
@@ -89,6 +93,7 @@ impl Settings {
             "enable.idempotence" if value.trim().eq_ignore_ascii_case("true") => {}
             "enable.idempotence" => return fail("this producer is always idempotent"),
             "retries" => tracing::debug!("retries has no effect: delivery.timeout.ms decides"),
+            _ if self.ledger.set(name, value)? => {}
             _ if self.client.set(name, value)? => {}
             _ => tracing::warn!(name, "property is not known to the producer and has no effect"),
         }
@@ -126,6 +131,7 @@ impl Settings {
         ] {
             check_millis(name, time)?;
         }
+        self.ledger.validate()?;
         if self.transactional_id.as_ref().is_some_and(String::is_empty) {
             return fail("transactional.id is empty: give one that no other producer uses");
         }
@@ -305,6 +311,25 @@ impl TransactionalProducerBuilder {
         self
     }
 
+    /// `share.ack.transaction.backend` (default auto): how acknowledgements get into a transaction.
+    pub fn share_ack_backend(mut self, backend: AckBackendChoice) -> Self {
+        self.settings.ledger.backend = Some(backend);
+        self
+    }
+
+    /// `share.ack.ledger.topic` (default `share-ack-ledger`): the topic of the [ledger](crate::ledger).
+    pub fn ledger_topic(mut self, name: impl Into<String>) -> Self {
+        self.settings.ledger.topic = name.into();
+        self
+    }
+
+    /// `ledger.auto.create` (default false): makes the ledger topic where it is missing, as
+    /// [`NewLedger::new`](crate::ledger::NewLedger::new) has it.
+    pub fn ledger_auto_create(mut self, on: bool) -> Self {
+        self.settings.ledger.auto_create = on;
+        self
+    }
+
     /// The same settings under another transactional id.
     pub(super) fn under(mut self, transactional_id: String) -> Self {
         self.settings.transactional_id = Some(transactional_id);
@@ -329,8 +354,10 @@ impl TransactionalProducerBuilder {
             return Err(Error::new(ErrorKind::Config, "transactional.id is missing"));
         }
         let (key, attempts) = (self.settings.ack_key, self.settings.attempts.max(1));
+        let ledger = self.settings.ledger.clone();
         let (shared, stop) = self.settings.start(prepared)?;
-        Ok(super::TransactionalProducer::new(shared, stop, key, attempts))
+        let backend = backend(&shared, ledger, key);
+        Ok(super::TransactionalProducer::new(shared, stop, backend, attempts))
     }
 }
 

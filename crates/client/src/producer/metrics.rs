@@ -36,6 +36,14 @@ const TIMES: [&str; 9] = [
     "bufferpool-wait-time-ns-total",
 ];
 
+/// What the ledger counts, in the order of `State::ledger`.
+const LEDGER: [&str; 4] = [
+    "share-ack-ledger-intents-total",
+    "share-ack-ledger-tombstones-total",
+    "share-ack-ledger-waits-total",
+    "share-ack-ledger-conflicts-total",
+];
+
 #[derive(Debug, Default)]
 struct State {
     batch_size: Meter,
@@ -52,6 +60,7 @@ struct State {
     share_ack_latency: Meter,
     share_ack_errors: Meter,
     times: [Duration; TIMES.len()],
+    ledger: [u64; LEDGER.len()],
 }
 
 /// Counters of one producer.
@@ -105,6 +114,26 @@ impl Metrics {
         }
     }
 
+    /// An intent was written.
+    pub(super) fn ledger_intent(&self) {
+        self.state().ledger[0] += 1;
+    }
+
+    /// Tombstones are being written.
+    pub(super) fn ledger_tombstones(&self, count: usize) {
+        self.state().ledger[1] += count as u64;
+    }
+
+    /// An intent has to wait for others.
+    pub(super) fn ledger_wait(&self) {
+        self.state().ledger[2] += 1;
+    }
+
+    /// A transaction is aborted for what the ledger says.
+    pub(super) fn ledger_conflict(&self) {
+        self.state().ledger[3] += 1;
+    }
+
     /// Adds the time of a call when it ends, however it does.
     pub(super) fn time(&self, call: Call) -> Timer<'_> {
         Timer { metrics: self, call, started: Instant::now() }
@@ -145,6 +174,9 @@ impl Metrics {
         put("txn-share-acks-latency-max", state.share_ack_latency.max());
         for (name, time) in TIMES.iter().zip(state.times) {
             put(name, time.as_nanos() as f64);
+        }
+        for (name, count) in LEDGER.iter().zip(state.ledger) {
+            put(name, count as f64);
         }
         MetricsSnapshot::new(all)
     }

@@ -1,10 +1,12 @@
 //! Producers: idempotent ([`Producer`]) and transactional ([`TransactionalProducer`]), from one machine.
 
 mod ack_backend;
+mod backend_choice;
 mod builder;
 mod checkpoints;
 mod delivery;
 mod lane;
+mod ledger_backend;
 mod metrics;
 mod record;
 mod sender;

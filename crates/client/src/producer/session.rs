@@ -211,6 +211,7 @@ impl TransactionalProducer {
         let deadline = shared.block_deadline();
         let _turn = self.turn(deadline).await?;
         let id = cluster_id(shared, deadline).await?;
+        self.seal(deadline).await?;
         loop {
             shared.with(|s| s.machine.seal_all());
             shared.idle(deadline).await?;

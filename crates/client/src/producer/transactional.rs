@@ -1,8 +1,9 @@
 //! The transactional producer (KIP-98, KIP-447's successor for share groups: KIP-1289).
 
-use super::ack_backend::{AckBackend, NativeBackend, Refusals, Staging};
+use super::ack_backend::{AckBackend, Refusals, Staging};
 use super::builder::TransactionalProducerBuilder;
 use super::delivery::Delivery;
+use super::ledger_backend::{Commit, SealError};
 use super::metrics::Call;
 use super::record::ProducerRecord;
 use super::sender::Stop;
@@ -11,7 +12,8 @@ use crate::acknowledgements::{
     ShareAcknowledgements, ShareGroupMetadata, StagedPart, TopicIdPartition, TransactionEnd,
 };
 use crate::net::CoordinatorKind;
-use crate::{Error, ErrorKind, MetricsSnapshot, Result};
+use crate::{Error, ErrorKind, MetricsSnapshot, Result, Severity};
+use kafka_share_core::ledger::Conflict;
 use kafka_share_core::producer::BatchErrorKind;
 use kafka_share_core::transaction::{End, Transaction, TxnError, TxnErrorKind, Verdict};
 use kafka_share_messages::{
@@ -66,6 +68,10 @@ impl Staged {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|part| part.refused(which));
     }
 
+    fn contended(&self, group: &str, done: &[Conflict]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|part| part.contended(group, done));
+    }
+
     fn end(&self, end: TransactionEnd) {
         let parts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for part in parts {
@@ -95,8 +101,7 @@ impl TransactionalProducer {
         TransactionalProducerBuilder::from_properties(properties)?.build()
     }
 
-    pub(super) fn new(shared: Arc<Shared>, stop: Arc<Stop>, ack_key: i16, attempts: u32) -> Self {
-        let backend = Box::new(NativeBackend::new(Arc::clone(&shared.cluster), ack_key));
+    pub(super) fn new(shared: Arc<Shared>, stop: Arc<Stop>, backend: Box<dyn AckBackend>, attempts: u32) -> Self {
         TransactionalProducer {
             shared,
             stop,
@@ -147,8 +152,14 @@ impl TransactionalProducer {
         }
         self.init_with(request.map_err(transaction_error)?, Transaction::handle_init, deadline).await?;
         // A transaction that had failed before was aborted by this.
-        self.staged.end(TransactionEnd::Aborted);
+        self.finish(TransactionEnd::Aborted);
         Ok(())
+    }
+
+    /// Tells all who wait for the transaction's end.
+    fn finish(&self, end: TransactionEnd) {
+        self.backend.ended(end);
+        self.staged.end(end);
     }
 
     pub(super) async fn learn_features(&self, deadline: Instant) -> Result<()> {
@@ -278,12 +289,16 @@ impl TransactionalProducer {
         if acks.is_empty() {
             return Ok(());
         }
-        if let Err(error) = self.backend.check(v2, deadline).await {
-            if error.kind() == ErrorKind::Unsupported {
-                acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+        let checked = self.backend.check(v2, deadline).await;
+        let parts = match checked.and_then(|()| self.backend.adopt(&mut acks, member)) {
+            Ok(parts) => parts,
+            Err(error) => {
+                if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Config | ErrorKind::Authorization) {
+                    acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
+        };
         // From here on brokers may have some of it.
         let identity = self.shared.with_transaction(|t| {
             t.check_open()?;
@@ -291,8 +306,12 @@ impl TransactionalProducer {
             Ok(t.identity())
         })?;
         let identity = identity.map_err(transaction_error)?;
-        self.staged.add(acks.take_origins());
-        let staging = Staging { transactional_id, identity, v2, member: member.clone() };
+        let mut origins = acks.take_origins();
+        if self.backend.is_ledger() {
+            origins.iter_mut().for_each(|part| part.staged_by_ledger());
+        }
+        self.staged.add(origins);
+        let staging = Staging { transactional_id, identity, v2, member: member.clone(), parts };
         let mut guard = StagingGuard { producer: self, failure: Some("the call was dropped".into()) };
         // The caller waits for brokers now: the records taken so far go out meanwhile, and the commit need not wait for
         // them afterwards.
@@ -347,20 +366,70 @@ impl TransactionalProducer {
         self.check_not_abandoned()?;
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;
+        self.seal(deadline).await?;
         self.shared.with_transaction(Transaction::start_commit)?.map_err(|e| self.refuse_end(e))?;
         self.shared.with(|s| s.machine.seal_all());
         self.shared.idle(deadline).await?;
-        let result = self.end(deadline).await;
+        let mut result = self.end(deadline).await;
+        if let Err(error) = &result
+            && self.backend.knows_verdict()
+        {
+            result = self.resolve(error.clone(), deadline).await;
+        }
         match &result {
             Ok(()) => {
                 self.abandoned.store(false, Ordering::Release);
-                self.staged.end(TransactionEnd::Committed);
+                self.finish(TransactionEnd::Committed);
             }
-            Err(error) if error.kind() == ErrorKind::TransactionAborted => self.staged.end(TransactionEnd::Aborted),
-            Err(error) if error.is_fatal() => self.staged.end(TransactionEnd::Unknown),
+            Err(error) if error.kind() == ErrorKind::TransactionAborted => self.finish(TransactionEnd::Aborted),
+            Err(error) if error.is_fatal() => self.finish(TransactionEnd::Unknown),
             Err(_) => {}
         }
         result
+    }
+
+    /// Has the backend do what comes before a commit or a prepare.
+    pub(super) async fn seal(&self, deadline: Instant) -> Result<()> {
+        let commit = self.shared.with_transaction(|t| {
+            t.is_open().then(|| Commit {
+                transactional_id: t.id().clone(),
+                identity: t.identity(),
+                two_phase: t.is_two_phase_commit(),
+            })
+        })?;
+        let Some(commit) = commit else { return Ok(()) };
+        let mut guard = StagingGuard { producer: self, failure: Some("the commit was dropped".into()) };
+        let sealed = self.backend.seal(&commit, deadline).await;
+        guard.failure = None;
+        let Err(SealError { error, contended }) = sealed else { return Ok(()) };
+        for (group, done) in contended.iter().flatten() {
+            self.staged.contended(group, done);
+        }
+        Err(self.fail(error))
+    }
+
+    /// The commit was refused, which does not say what became of the transaction: another member may have ended it, or it
+    /// was committed by an earlier try. Its marker in the ledger tells.
+    async fn resolve(&self, refusal: Error, deadline: Instant) -> Result<()> {
+        let Some(request) = self.shared.with_transaction(Transaction::start_resolution)? else { return Err(refusal) };
+        let renewed = self.init_with(request, Transaction::handle_init, deadline).await;
+        // One who took this transactional id over has ended the transaction too.
+        if renewed.as_ref().is_err_and(|e| !e.is_fatal()) {
+            return renewed;
+        }
+        match self.backend.verdict(deadline).await {
+            Ok(Some(true)) => Ok(()),
+            Ok(Some(false)) => {
+                renewed?;
+                let text = "the transaction was aborted: another member waited for its records, or it was too old; abort it here \
+                            too, its records come again";
+                Err(transaction_error(self.shared.with_transaction(|t| t.handle_found_aborted(text))?))
+            }
+            Ok(None) => Err(renewed.err().unwrap_or(refusal)),
+            Err(error) => {
+                Err(error.context("whether the transaction was committed is not known").with_severity(Severity::Fatal))
+            }
+        }
     }
 
     /// Gives up the open transaction: its records are never seen by read_committed readers, and the acknowledgements
@@ -384,10 +453,10 @@ impl TransactionalProducer {
         match &result {
             Ok(()) => {
                 self.abandoned.store(false, Ordering::Release);
-                self.staged.end(TransactionEnd::Aborted);
+                self.finish(TransactionEnd::Aborted);
             }
             // Whoever fenced this producer has had its transaction aborted.
-            Err(error) if error.is_fatal() => self.staged.end(TransactionEnd::Aborted),
+            Err(error) if error.is_fatal() => self.finish(TransactionEnd::Aborted),
             Err(_) => {}
         }
         result
@@ -396,7 +465,7 @@ impl TransactionalProducer {
     /// A producer that is dead learns nothing more of its transaction.
     fn refuse_end(&self, error: TxnError) -> Error {
         if matches!(error.kind, TxnErrorKind::Fatal | TxnErrorKind::Fenced) {
-            self.staged.end(TransactionEnd::Unknown);
+            self.finish(TransactionEnd::Unknown);
         }
         transaction_error(error)
     }
@@ -488,7 +557,7 @@ impl TransactionalProducer {
         self.stop.now.store(true, Ordering::Release);
         self.shared.work.notify_one();
         // The coordinator will end the transaction, but how and when is not learned here.
-        self.staged.end(TransactionEnd::Unknown);
+        self.finish(TransactionEnd::Unknown);
     }
 }
 

@@ -101,6 +101,13 @@ impl LedgerReader {
         self.waits.waits.values().filter_map(|wait| self.waits.due(wait)).min()
     }
 
+    /// The attempt came to nothing, by a lost connection say: another one follows after the same time.
+    pub fn handle_fence_lost(&mut self, now: Instant, intent: i64) {
+        if let Some(wait) = self.waits.waits.get_mut(&intent) {
+            *wait = Wait { since: now, until: wait.until, attempt: Attempt::None };
+        }
+    }
+
     /// There is no right to fence the owner of this intent: who waits must give its records up.
     pub fn handle_fence_refused(&mut self, intent: i64) {
         if let Some(wait) = self.waits.waits.get_mut(&intent) {

@@ -198,6 +198,11 @@ impl Producer {
         Some(self.recent)
     }
 
+    /// Names of the topics that are known: those that records were sent to.
+    pub fn topics(&self) -> impl Iterator<Item = &Str> {
+        self.topics.iter().map(|topic| &topic.name)
+    }
+
     /// Number of partitions of a topic, where it is known.
     #[must_use]
     pub fn partition_count(&self, topic: &str) -> Option<usize> {

@@ -8,6 +8,7 @@ mod checkpoints;
 mod ending;
 mod errors;
 mod prepared;
+mod resolution;
 
 pub use checkpoints::{CheckpointError, CheckpointState, Checkpoints, MAX_POOL};
 pub use errors::{TxnError, TxnErrorKind, Verdict};

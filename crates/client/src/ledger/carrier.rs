@@ -1,0 +1,306 @@
+//! The task behind a tail: fetches one ledger partition uncommitted, through leader moves, fences owners that are due, and
+//! asks for the group's start offsets now and then.
+
+use super::tail::Shared;
+use crate::admin::Admin;
+use crate::alarm::Alarm;
+use crate::net::{CoordinatorKind, Purpose};
+use crate::{Error, ErrorKind, Result};
+use kafka_share_core::ledger::{FenceOrder, SweepPartition, Want};
+use kafka_share_core::metadata::TopicIdPartition;
+use kafka_share_messages::fetch_request::{FetchPartition, FetchTopic};
+use kafka_share_messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_share_messages::{ErrorCode, FetchRequest, InitProducerIdRequest, ListOffsetsRequest};
+use kafka_share_wire::Str;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+const FETCH_BYTES: i32 = 8 << 20;
+const MAX_WAIT_MS: i32 = 500;
+const EARLIEST: i64 = -2;
+const LATEST: i64 = -1;
+/// A fence is an attempt that is not made twice.
+const FENCE_TIME: Duration = Duration::from_secs(30);
+/// `transaction.timeout.ms` of a fence, in force until the owner is initialised again.
+const FENCE_TIMEOUT_MS: i32 = 60_000;
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct Carrier {
+    shared: Arc<Shared>,
+    /// The tail's own connection: its fetches wait at the broker, and answers come in order.
+    owner: crate::net::SessionOwner,
+    tasks: JoinSet<()>,
+    sweep_at: Instant,
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.shared.cluster.drop_sessions(self.owner);
+    }
+}
+
+impl Carrier {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let owner = shared.cluster.new_session_owner();
+        let sweep_at = Instant::now() + shared.sweep_interval;
+        Carrier { shared, owner, tasks: JoinSet::new(), sweep_at }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut attempt = 0;
+        let mut alarm = Alarm::new();
+        loop {
+            let shared = Arc::clone(&self.shared);
+            let owner = self.owner;
+            let step = async move {
+                let result = step(&shared, owner).await;
+                match result {
+                    Ok(true) => {
+                        shared.note_failure(None);
+                        0
+                    }
+                    Ok(false) => std::future::pending().await,
+                    Err(error) => {
+                        tracing::debug!(%error, partition = shared.partition, "the ledger was not read");
+                        shared.note_failure(Some(error));
+                        tokio::time::sleep(shared.cluster.retry_pause(attempt + 1).min(LONGEST_PAUSE)).await;
+                        refresh(&shared).await;
+                        attempt + 1
+                    }
+                }
+            };
+            match self.meanwhile(step, &mut alarm).await {
+                Some(attempts) => attempt = attempts,
+                None => return,
+            }
+        }
+    }
+
+    /// Does what else is due until a step is done; `None` when the tail is gone.
+    async fn meanwhile<T>(&mut self, step: impl Future<Output = T>, alarm: &mut Alarm) -> Option<T> {
+        let mut step = std::pin::pin!(step);
+        loop {
+            if self.shared.stopped.load(Ordering::Acquire) {
+                return None;
+            }
+            while self.tasks.try_join_next().is_some() {}
+            while let Some(order) = self.shared.with(|reader| reader.poll_fence(Instant::now())) {
+                self.tasks.spawn(fence(Arc::clone(&self.shared), order));
+            }
+            if self.sweep_at <= Instant::now() {
+                self.sweep_at = Instant::now() + self.shared.sweep_interval;
+                self.tasks.spawn(sweep(Arc::clone(&self.shared)));
+            }
+            let deadline = self.shared.with(|reader| reader.next_deadline());
+            let deadline = deadline.map_or(self.sweep_at, |deadline| deadline.min(self.sweep_at));
+            tokio::select! {
+                biased;
+                () = self.shared.work.notified() => {}
+                result = &mut step => return Some(result),
+                () = alarm.until(Some(deadline)) => {}
+            }
+        }
+    }
+}
+
+/// One request for the reader; false where it wants none.
+async fn step(shared: &Shared, owner: crate::net::SessionOwner) -> Result<bool> {
+    match shared.with(|reader| reader.want()) {
+        Want::Nothing => return Ok(false),
+        Want::Bounds => {
+            let (start, end) = (bound(shared, EARLIEST).await?, bound(shared, LATEST).await?);
+            shared.with(|reader| reader.handle_bounds(start, end));
+        }
+        Want::Records(offset) => fetch(shared, owner, offset).await?,
+    }
+    Ok(true)
+}
+
+/// The leader, of a topic that is still the one that was opened.
+async fn leader(shared: &Shared, deadline: Instant) -> Result<i32> {
+    let ledger = &shared.topic;
+    let topic = shared.cluster.topic(&ledger.name, false, deadline).await.map_err(|e| allowed(shared, e))?;
+    if topic.id != ledger.id {
+        return Err(ledger.unusable("it was deleted and made anew: stop all members, then start them again"));
+    }
+    if topic.leaders.len() != ledger.layout.partitions() as usize {
+        return Err(ledger.unusable(format_args!(
+            "it has {} partitions now and had {}: their number must never change; stop all members, and create a new \
+             ledger under another name",
+            topic.leaders.len(),
+            ledger.layout.partitions()
+        )));
+    }
+    let tp = TopicIdPartition { topic_id: ledger.id, partition: shared.partition };
+    match shared.cluster.leader(tp) {
+        Some(leader) => Ok(leader.id),
+        None => Err(Error::broker(ErrorCode::LEADER_NOT_AVAILABLE, format_args!("reading {}", place(shared)), None)),
+    }
+}
+
+fn place(shared: &Shared) -> String {
+    format!("ledger {}-{}", shared.topic.name, shared.partition)
+}
+
+fn allowed(shared: &Shared, error: Error) -> Error {
+    match error.code() {
+        Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED) => shared.topic.unauthorised("READ"),
+        _ => error,
+    }
+}
+
+async fn refresh(shared: &Shared) {
+    let deadline = shared.cluster.request_deadline(Instant::now() + FENCE_TIME);
+    if let Err(error) = shared.cluster.refresh_topics(&[Str::from(&shared.topic.name)], deadline).await {
+        tracing::debug!(%error, "metadata of the ledger was not refreshed");
+    }
+}
+
+async fn bound(shared: &Shared, timestamp: i64) -> Result<i64> {
+    let deadline = shared.cluster.request_deadline(Instant::now() + FENCE_TIME);
+    let leader = leader(shared, deadline).await?;
+    let partition = ListOffsetsPartition {
+        partition_index: shared.partition,
+        current_leader_epoch: -1,
+        timestamp,
+        ..ListOffsetsPartition::default()
+    };
+    let row =
+        ListOffsetsTopic { name: Str::from(&shared.topic.name), partitions: vec![partition], ..Default::default() };
+    let request = ListOffsetsRequest {
+        replica_id: -1,
+        isolation_level: 0,
+        topics: vec![row],
+        timeout_ms: 30_000,
+        ..ListOffsetsRequest::default()
+    };
+    let response = shared.cluster.call_node(leader, Purpose::Coordination, &request, deadline).await?;
+    let answer = response.topics.iter().flat_map(|t| &t.partitions).find(|p| p.partition_index == shared.partition);
+    let answer = answer.ok_or_else(|| left_out(shared))?;
+    match answer.error_code {
+        ErrorCode::NONE if answer.offset >= 0 => Ok(answer.offset),
+        ErrorCode::NONE => Err(left_out(shared)),
+        code => Err(allowed(shared, Error::broker(code, format_args!("bounds of {}", place(shared)), None))),
+    }
+}
+
+fn left_out(shared: &Shared) -> Error {
+    let text = format!("reading {}: the broker's answer leaves it out", place(shared));
+    Error::new(ErrorKind::Protocol, text).with_severity(crate::Severity::Retriable)
+}
+
+async fn fetch(shared: &Shared, owner: crate::net::SessionOwner, offset: i64) -> Result<()> {
+    let deadline = shared.cluster.request_deadline(Instant::now() + FENCE_TIME);
+    let leader = leader(shared, deadline).await?;
+    let row = FetchPartition {
+        partition: shared.partition,
+        current_leader_epoch: -1,
+        fetch_offset: offset,
+        partition_max_bytes: FETCH_BYTES,
+        ..FetchPartition::default()
+    };
+    let topic = FetchTopic {
+        topic: Str::from(&shared.topic.name),
+        topic_id: shared.topic.id,
+        partitions: vec![row],
+        ..FetchTopic::default()
+    };
+    let request = FetchRequest {
+        max_wait_ms: MAX_WAIT_MS,
+        min_bytes: 1,
+        max_bytes: FETCH_BYTES,
+        isolation_level: 0,
+        session_epoch: -1,
+        topics: vec![topic],
+        ..FetchRequest::default()
+    };
+    let response = shared.cluster.call_node(leader, Purpose::Session(owner), &request, deadline).await?;
+    let answers = response.responses.into_iter().flat_map(|t| t.partitions);
+    let answer = answers.into_iter().find(|p| p.partition_index == shared.partition);
+    let code = answer.as_ref().map_or(response.error_code, |a| a.error_code);
+    match (code, answer) {
+        (ErrorCode::NONE, Some(answer)) => {
+            let records = answer.records.unwrap_or_default();
+            let read = |r: &mut kafka_share_core::ledger::LedgerReader| {
+                let result = r.handle_records(Instant::now(), records, answer.last_stable_offset);
+                (result, r.want())
+            };
+            let (result, want) = shared.with(read);
+            if want == Want::Bounds {
+                shared.counters.restarts.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Err(error) = result {
+                tracing::error!(%error, "the ledger cannot be used");
+            }
+            Ok(())
+        }
+        (ErrorCode::NONE, None) => Err(left_out(shared)),
+        (ErrorCode::OFFSET_OUT_OF_RANGE, _) => {
+            shared.with(|reader| reader.handle_out_of_range());
+            shared.counters.restarts.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+        (code, _) => {
+            let what = format_args!("reading {} at offset {offset}", place(shared)).to_string();
+            Err(allowed(shared, Error::broker(code, what, None)))
+        }
+    }
+}
+
+/// Has the owner's transaction aborted by its coordinator, unless it is being committed. The answer is only logged: what
+/// became of it is for the marker to say.
+async fn fence(shared: Arc<Shared>, order: FenceOrder) {
+    let FenceOrder { intent, transactional_id, owner } = order;
+    shared.counters.fences.fetch_add(1, Ordering::Relaxed);
+    let request = InitProducerIdRequest {
+        transactional_id: Some(transactional_id.clone()),
+        transaction_timeout_ms: FENCE_TIMEOUT_MS,
+        producer_id: owner.id,
+        producer_epoch: owner.epoch,
+        ..InitProducerIdRequest::default()
+    };
+    let deadline = Instant::now() + FENCE_TIME;
+    let kind = CoordinatorKind::Transaction;
+    let result = shared.cluster.call_coordinator(kind, &transactional_id, &request, deadline, |r| r.error_code).await;
+    let code = result.as_ref().map(|r| r.error_code).ok();
+    tracing::info!(intent, transactional.id = %transactional_id, ?code, "fenced the owner of an open intent");
+    match code {
+        Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED) => {
+            tracing::warn!(
+                transactional.id = %transactional_id,
+                "a stopped member's transaction holds records, and this client lacks WRITE on its transactional id, which would end it"
+            );
+            shared.with(|reader| reader.handle_fence_refused(intent));
+        }
+        // Nothing was done: it may be tried again.
+        None => shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent)),
+        Some(code) if code.is_retriable() && code != ErrorCode::CONCURRENT_TRANSACTIONS => {
+            shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent));
+        }
+        Some(_) => {}
+    }
+}
+
+/// Has intents tombstoned whose owner is dead, once the start offsets have passed them.
+async fn sweep(shared: Arc<Shared>) {
+    let age = shared.sweep_interval;
+    let places = shared.with(|reader| reader.sweep(Instant::now(), age));
+    let groups: BTreeSet<Str> = places.iter().map(|place| place.group.clone()).collect();
+    let admin = Admin::on(Arc::clone(&shared.cluster));
+    let mut starts = HashMap::new();
+    for group in groups {
+        match admin.describe_share_group_offsets(&group).await {
+            Ok(offsets) => starts.extend(offsets.into_iter().filter_map(|o| {
+                let tp = TopicIdPartition { topic_id: o.topic_id, partition: o.partition };
+                Some((SweepPartition { group: group.clone(), tp }, o.start_offset?))
+            })),
+            Err(error) => tracing::debug!(%error, group = %group, "start offsets for the ledger were not read"),
+        }
+    }
+    if !starts.is_empty() {
+        shared.with(|reader| reader.handle_start_offsets(Instant::now(), age, &starts));
+    }
+}

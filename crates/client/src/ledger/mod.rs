@@ -1,0 +1,40 @@
+//! The acknowledgement ledger: exactly-once from a share group on released Kafka (4.1 to 4.4), which has no transactional
+//! acknowledgements.
+//!
+//! One compacted topic per cluster, the ledger. Inside the transaction that writes the output the producer also writes which
+//! records it acknowledges; of two transactions that claim the same record only the first in the ledger is committed. The
+//! broker is told after the commit. See [`kafka_share_core::ledger`] for the protocol.
+//!
+//! ```no_run
+//! # async fn example() -> kafka_share::Result<()> {
+//! use kafka_share::ledger::NewLedger;
+//! use kafka_share::{Admin, ClientConfig};
+//!
+//! // Once per cluster; or `ledger.auto.create=true`.
+//! let admin = Admin::new(ClientConfig::new("127.0.0.1:9092"))?;
+//! admin.create_ledger(&NewLedger::new()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it needs
+//! * Every member of a group uses the ledger: a plain member beside them doubles records.
+//! * The number of partitions of the ledger never changes.
+//! * Rights: READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on the ledger topic; WRITE and DESCRIBE on the transactional ids of all
+//!   members, as a member that was stopped is fenced by those who wait for it; READ and DESCRIBE on the group.
+//! * `transaction.timeout.ms` not far over the record lock of the group (`share.record.lock.duration.ms`): records of a member
+//!   that died wait for the end of its transaction, at most that long.
+
+mod carrier;
+mod member;
+mod settings;
+#[allow(dead_code)]
+mod tail;
+mod topic;
+
+pub(crate) use member::{LedgerMember, LedgerPart};
+pub use settings::AckBackendChoice;
+pub(crate) use settings::LedgerSettings;
+pub(crate) use tail::Tail;
+pub(crate) use topic::LedgerTopic;
+pub use topic::NewLedger;

@@ -1,0 +1,72 @@
+//! Properties of the ledger, the same for consumers and producers.
+
+use crate::config::{boolean, check_millis, millis};
+use crate::{Error, ErrorKind, Result};
+use std::time::Duration;
+
+/// How acknowledgements get into a transaction (`share.ack.transaction.backend`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AckBackendChoice {
+    /// Native where the cluster offers it, else by the ledger.
+    #[default]
+    Auto,
+    /// TxnShareAcknowledge (KIP-1289), which no released broker has.
+    Native,
+    /// The ledger, on any broker.
+    Ledger,
+    /// Not at all.
+    None,
+}
+
+/// Settings of the ledger.
+#[derive(Debug, Clone)]
+pub(crate) struct LedgerSettings {
+    /// `None` where nothing was said.
+    pub(crate) backend: Option<AckBackendChoice>,
+    pub(crate) topic: String,
+    pub(crate) auto_create: bool,
+    pub(crate) sweep_interval: Duration,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        LedgerSettings {
+            backend: None,
+            topic: "share-ack-ledger".into(),
+            auto_create: false,
+            sweep_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+impl LedgerSettings {
+    /// Takes a property; answers whether it is one of the ledger's.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
+        let fail = |what: &str| Err(Error::new(ErrorKind::Config, format!("{name}={value}: {what}")));
+        match name {
+            "share.ack.transaction.backend" => {
+                self.backend = Some(match value.trim().to_ascii_lowercase().as_str() {
+                    "auto" => AckBackendChoice::Auto,
+                    "native" => AckBackendChoice::Native,
+                    "ledger" => AckBackendChoice::Ledger,
+                    "none" => AckBackendChoice::None,
+                    _ => return fail("auto, native, ledger or none is expected"),
+                });
+            }
+            "share.ack.ledger.topic" if value.trim().is_empty() => return fail("the name of a topic is expected"),
+            "share.ack.ledger.topic" => self.topic = value.trim().to_owned(),
+            "ledger.auto.create" => self.auto_create = boolean(name, value)?,
+            "share.ack.ledger.sweep.interval.ms" => self.sweep_interval = millis(name, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        check_millis("share.ack.ledger.sweep.interval.ms", self.sweep_interval)?;
+        if self.sweep_interval.is_zero() {
+            return Err(Error::new(ErrorKind::Config, "share.ack.ledger.sweep.interval.ms must not be 0"));
+        }
+        Ok(())
+    }
+}
