@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         8 => {
             let version = pick::<ShareFetchResponse>(*version);
             if let Ok(response) = ShareFetchResponse::decode_all(bytes.clone(), version) {
-                let answer = decode_fetch(response, DecodeLimits { batch: LIMIT, answer: 2 * LIMIT });
+                let answer = decode_fetch(response, DecodeLimits { batch: LIMIT, answer: 2 * LIMIT }, true);
                 answer.partitions.iter().for_each(|p| check(&p.delivery));
             }
             both_ways::<ShareFetchResponse>(version as u8, bytes);

@@ -293,12 +293,13 @@ async fn r041_r107_a_topic_deleted_and_created_again_under_the_consumer() {
     let admin = Admin::on(Arc::clone(&rig.cluster));
     admin.delete_topics(&[&rig.topic()]).await.unwrap();
     admin.create_topic(kafka_share::admin::NewTopic::new(rig.topic(), 1)).await.unwrap();
-    for records in &records {
-        let _ = consumer.acknowledge_all(records, AckType::Accept);
-    }
+    let taken =
+        records.iter().map(|records| consumer.acknowledge_all(records, AckType::Accept).unwrap()).sum::<usize>();
     let started = Instant::now();
     let outcomes = consumer.commit_sync(LONG).await.unwrap();
     assert!(outcomes.values().all(|o| *o != Outcome::Acknowledged), "{outcomes:?}");
+    let told: i64 = consumer.poll_outcomes().iter().map(|o| o.last_offset - o.first_offset + 1).sum();
+    assert_eq!(told, taken as i64, "each that was taken has its outcome");
     assert!(started.elapsed() < Duration::from_secs(5), "not retried to the end");
     rig.produce(0..5).await;
     assert_eq!(offsets(&rig.receive(&consumer, 5).await), (0..5).map(|o| (o, 1)).collect::<Vec<_>>());

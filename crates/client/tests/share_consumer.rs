@@ -325,20 +325,28 @@ async fn r169_a_consumer_dropped_without_close_frees_its_records() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r163_calls_fail_at_once_when_the_background_task_is_gone() {
     let rig = Rig::new(1).await;
-    rig.produce(0..1).await;
+    rig.produce_at_once(2).await;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let consumer = {
         let _inside = runtime.enter();
         Arc::new(rig.own_consumer(Mode::Explicit))
     };
-    let records = rig.receive(&consumer, 1).await;
+    let records = rig.receive(&consumer, 2).await;
     let waiting = tokio::spawn({
         let consumer = Arc::clone(&consumer);
         async move { consumer.poll(LONG).await.map(|r| r.len()) }
     });
+    // Said, and not sent.
+    let (said, held) = (records[0].iter().next().unwrap(), records[0].iter().nth(1).unwrap());
+    consumer.acknowledge(&said).unwrap();
     runtime.shutdown_background();
     assert_eq!(waiting.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
-    let _ = consumer.acknowledge_all(&records[0], AckType::Accept);
+    let outcome = tokio::time::timeout(LONG, consumer.next_outcome()).await.unwrap().unwrap();
+    assert_eq!((outcome.first_offset, outcome.last_offset, outcome.outcome), (0, 0, Outcome::LockLost));
+    assert_eq!(tokio::time::timeout(LONG, consumer.next_outcome()).await.unwrap(), None);
+    assert_eq!(consumer.acknowledge(&held).unwrap_err().kind(), ErrorKind::Fenced);
+    let refused = consumer.acknowledge_all(&records[0], AckType::Accept);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(consumer.commit_sync(LONG).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(consumer.poll(LONG).await.unwrap_err().kind(), ErrorKind::Closed);
     consumer.close(LONG).await.unwrap();

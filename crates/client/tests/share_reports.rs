@@ -179,14 +179,29 @@ async fn r014_partitions_added_later_are_consumed_without_another_subscribe() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r019_close_keeps_its_time_with_a_silent_broker() {
-    let rig = Rig::new(1).await;
-    rig.produce(0..1).await;
-    let consumer = rig.consumer(Mode::Explicit);
-    rig.receive(&consumer, 1).await;
-    rig.broker.fault(Fault::new(FaultAction::Ignore).key(ApiKey::SHARE_ACKNOWLEDGE).times(u32::MAX));
+    let rig = Rig::new(3).await;
+    Admin::on(Arc::clone(&rig.cluster)).create_topic(NewTopic::new("wide", 3)).await.unwrap();
+    for partition in 0..3 {
+        let record = ProducerRecord::new("wide").partition(partition).value("x");
+        rig.producer().send(record).await.unwrap().await.unwrap();
+    }
+    let consumer = builder(&rig).build().unwrap();
+    consumer.subscribe(["wide"]).unwrap();
+    rig.receive(&consumer, 3).await;
+    let sessions = || rig.broker.dump().share.sessions.iter().map(|s| s.node).collect::<Vec<_>>();
+    assert_eq!(sessions().len(), 3, "{:?}", sessions());
+    let silent = rig.cluster.cached_topic("wide").unwrap().leaders[0].id;
+    rig.broker.fault(Fault::new(FaultAction::Ignore).key(ApiKey::SHARE_ACKNOWLEDGE).node(silent).times(u32::MAX));
     let started = Instant::now();
     assert!(consumer.close(Duration::from_secs(1)).await.unwrap_err().is_timeout());
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert_eq!(sessions(), [silent], "the others heard of the end");
+    // Nor does it keep the member in its group, until its session there times out.
+    let members = || rig.broker.dump().groups.iter().map(|g| g.members.len()).sum::<usize>();
+    while members() > 0 {
+        assert!(started.elapsed() < Duration::from_secs(10), "the member is still in its group");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -140,7 +140,8 @@ impl World {
         if u.ratio(1, 4)? {
             let before: Vec<i64> = chunk.entries().iter().map(|e| chunk.record(e).offset).collect();
             let spoken = before.iter().filter(|o| self.knows(partition, **o)).count();
-            let count = self.machine.acknowledge_chunk(self.now, &chunk, kind);
+            let chunks = std::slice::from_ref(&chunk);
+            let count = self.machine.acknowledge_chunks(self.now, chunks, kind).expect("no renewal was asked for");
             // All that nobody spoke of before are spoken of now, or the delivery is dead and none is.
             assert!(count == 0 || count == before.len() - spoken, "{count} of {} with {spoken} known", before.len());
             if count > 0 {
@@ -283,7 +284,7 @@ impl World {
         }
         self.deliveries += partitions.len();
         let lock = Duration::from_millis(u64::from(u.arbitrary::<u16>()?));
-        Ok(FetchAnswer { error: code, message: None, lock, partitions, nodes: Vec::new() })
+        Ok(FetchAnswer { error: code, message: None, lock, partitions, nodes: Vec::new(), renewals: true })
     }
 
     /// The next `count` offsets of a partition; of every seventh the record is a gap.

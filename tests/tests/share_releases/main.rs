@@ -69,6 +69,7 @@ scenarios!(
     reports::r028_a_backlog_of_large_batches_comes_once_and_without_a_wait_for_locks,
     reports::r034_acknowledgements_in_any_order_have_one_outcome_each,
     reports::r041_r107_a_topic_deleted_and_created_again_under_the_consumer,
+    reports::r107_a_deleted_topic_does_not_hold_up_the_records_of_another,
     admin::groups_are_listed_and_described,
     admin::offsets_are_described_altered_reset_and_deleted,
     admin::settings_are_typed_and_seen_by_every_broker,

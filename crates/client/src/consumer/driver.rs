@@ -40,6 +40,8 @@ struct StopGuard(Arc<Shared>);
 impl Drop for StopGuard {
     fn drop(&mut self) {
         self.0.cluster.drop_sessions(self.0.owner);
+        // Whatever was said of records gets its outcome before anybody hears of the end.
+        self.0.with(|m, now| m.abort(now));
         self.0.stopped.store(true, Ordering::Release);
         self.0.wake_app();
     }
@@ -316,19 +318,17 @@ async fn fetch(
         let text = "share.acquire.mode=record_limit is not supported by this cluster: it needs ShareFetch version 2 (Kafka 4.2)";
         return Err(Error::new(ErrorKind::Unsupported, text));
     }
-    if shared.renews && versions.pick::<ShareAcknowledgeRequest>().is_ok_and(|v| v < 2) {
+    let renewals = versions.pick::<ShareAcknowledgeRequest>().is_ok_and(|v| v >= 2);
+    if shared.renews && !renewals {
         let text = "lock_renewal is not supported by this cluster: it needs ShareAcknowledge version 2 (Kafka 4.2)";
         return Err(Error::new(ErrorKind::Unsupported, text));
-    }
-    if let Ok(version) = versions.pick::<ShareAcknowledgeRequest>() {
-        shared.ack_version.store(version, Ordering::Relaxed);
     }
     let started = Instant::now();
     let response = connection.call(request, deadline).await?;
     let (latency, throttle) = (started.elapsed(), response.throttle_time_ms);
     let partitions = response.responses.iter().flat_map(|t| &t.partitions);
     let bytes = partitions.filter_map(|p| p.records.as_ref()).map(|r| r.len()).sum();
-    let answer = decode_fetch(response, shared.decode_limits);
+    let answer = decode_fetch(response, shared.decode_limits, renewals);
     let records: usize = answer.partitions.iter().map(|p| p.delivery.entries.len()).sum();
     shared.metrics.fetched(bytes, records, latency, throttle);
     span.record(spans::MESSAGE_COUNT, records);

@@ -14,7 +14,7 @@ use kafka_share_core::share_consumer::{Chunk, CommitResult, ConsumerEvent, Share
 use kafka_share_core::share_fetch::DecodeLimits;
 use kafka_share_wire::Str;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -55,8 +55,6 @@ pub(crate) struct Shared {
     /// The driver is gone.
     pub(super) stopped: AtomicBool,
     closing: AtomicBool,
-    /// Version of ShareAcknowledge that the brokers speak; 0 until one was asked.
-    pub(super) ack_version: AtomicI16,
 }
 
 // Every record of a poll leads here: settings and buffers have no place in the log line of a record.
@@ -110,7 +108,6 @@ impl Shared {
             wakeup: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             closing: AtomicBool::new(false),
-            ack_version: AtomicI16::new(0),
         }
     }
 
@@ -344,17 +341,8 @@ impl Shared {
         Ok(())
     }
 
-    fn check_renew(&self, ack: AckType) -> Result<()> {
-        if ack == AckType::Renew && self.ack_version.load(Ordering::Relaxed) == 1 {
-            let text = "RENEW is not supported by this cluster: it needs ShareAcknowledge version 2 (Kafka 4.2)";
-            return Err(Error::new(ErrorKind::Unsupported, text));
-        }
-        Ok(())
-    }
-
     pub(super) fn acknowledge(&self, id: RecordId, ack: AckType) -> Result<()> {
         self.check_explicit()?;
-        self.check_renew(ack)?;
         let handle = self.own(id)?;
         let mut machine = self.machine();
         let result = machine.acknowledge_by(handle, ack, Instant::now);
@@ -364,7 +352,6 @@ impl Shared {
     }
 
     pub(super) fn extend_lock(&self, id: RecordId) -> Result<()> {
-        self.check_renew(AckType::Renew)?;
         let handle = self.own(id)?;
         self.with(|m, now| m.extend_lock(now, handle)).map_err(ack_error)
     }
@@ -376,7 +363,6 @@ impl Shared {
 
     pub(super) fn acknowledge_offset(&self, topic: &str, partition: i32, offset: i64, ack: AckType) -> Result<()> {
         self.check_explicit()?;
-        self.check_renew(ack)?;
         let known = self.cluster.cached_topic(topic);
         let Some(topic_id) = known.map(|t| t.id) else {
             return Err(ack_error(AckError::NotHeld).context(format!("{topic}-{partition}@{offset}")));
@@ -388,11 +374,14 @@ impl Shared {
 
     pub(super) fn acknowledge_all(&self, records: &ShareRecords, ack: AckType) -> Result<usize> {
         self.check_explicit()?;
-        self.check_renew(ack)?;
         if records.shared().number != self.number {
             return Err(ack_error(AckError::NotHeld));
         }
-        Ok(self.with(|m, now| records.chunks().iter().map(|c| m.acknowledge_chunk(now, c, ack)).sum()))
+        // None would be taken, without a word on why.
+        if self.stopped.load(Ordering::Acquire) {
+            return Err(self.closed_error());
+        }
+        self.with(|m, now| m.acknowledge_chunks(now, records.chunks(), ack)).map_err(ack_error)
     }
 
     pub(super) async fn commit_sync(self: &Arc<Self>, timeout: Duration) -> Result<CommitOutcomes> {
@@ -507,6 +496,7 @@ impl Shared {
 pub(super) fn ack_error(error: AckError) -> Error {
     let kind = match error {
         AckError::LockLost => ErrorKind::Fenced,
+        AckError::NoRenewal => ErrorKind::Unsupported,
         _ => ErrorKind::InvalidState,
     };
     Error::new(kind, error.to_string())

@@ -178,10 +178,13 @@ async fn r086_a_session_whose_connection_was_idle_ends_aloud_and_starts_anew() {
 }
 
 /// Has a node tell less of an API than it can do.
-fn cap(rig: &Rig, node: Option<i32>, key: ApiKey, min: i16, max: i16) {
+fn cap(rig: &Rig, node: Option<i32>, caps: &[(ApiKey, i16, i16)]) {
+    let caps = caps.to_vec();
     let rewrite = Rewrite::message(move |_, answer: &mut ApiVersionsResponse| {
-        for api in answer.api_keys.iter_mut().filter(|api| api.api_key == key.0) {
-            (api.min_version, api.max_version) = (min, max);
+        for (key, min, max) in &caps {
+            for api in answer.api_keys.iter_mut().filter(|api| api.api_key == key.0) {
+                (api.min_version, api.max_version) = (*min, *max);
+            }
         }
     });
     let fault = Fault::new(FaultAction::Rewrite(rewrite)).key(ApiKey::API_VERSIONS).times(u32::MAX);
@@ -196,8 +199,8 @@ async fn r100_versions_are_those_of_each_broker() {
     let rig = Rig::new(3).await;
     wide_topic(&rig, 3).await;
     let old = leader_of(&rig, WIDE, 1);
-    cap(&rig, Some(old), ApiKey::SHARE_FETCH, 1, 1);
-    cap(&rig, Some(old), ApiKey::PRODUCE, 3, 11);
+    let caps = [(ApiKey::SHARE_FETCH, 1, 1), (ApiKey::SHARE_ACKNOWLEDGE, 1, 1), (ApiKey::PRODUCE, 3, 11)];
+    cap(&rig, Some(old), &caps);
     let versions: Arc<Mutex<Vec<(bool, i16)>>> = Arc::default();
     for node in rig.broker.nodes() {
         let (versions, is_old) = (Arc::clone(&versions), node.id == old);
@@ -211,16 +214,27 @@ async fn r100_versions_are_those_of_each_broker() {
     let consumer = rig.own_consumer(Mode::Explicit);
     consumer.subscribe([WIDE]).unwrap();
     let records = rig.receive(&consumer, 3).await;
-    for records in &records {
-        consumer.acknowledge_all(records, AckType::Accept).unwrap();
+    // RENEW is for the brokers that have it; elsewhere it is refused, and the record stays held.
+    for record in records.iter().flatten() {
+        let is_old = leader_of(&rig, WIDE, record.partition()) == old;
+        match consumer.acknowledge_with(&record, AckType::Renew) {
+            Ok(()) => assert!(!is_old, "the old broker has no RENEW"),
+            Err(error) => assert!(is_old && error.kind() == ErrorKind::Unsupported, "{error}"),
+        }
     }
-    consumer.commit_sync(LONG).await.unwrap();
+    let renewed = consumer.commit_sync(LONG).await.unwrap();
+    assert!(renewed.len() == 2 && renewed.values().all(|o| *o == Outcome::Acknowledged), "{renewed:?}");
+    for record in records.iter().flatten() {
+        consumer.acknowledge(&record).unwrap();
+    }
+    let accepted = consumer.commit_sync(LONG).await.unwrap();
+    assert!(accepted.len() == 3 && accepted.values().all(|o| *o == Outcome::Acknowledged), "{accepted:?}");
     let seen = versions.lock().unwrap().clone();
     assert!(seen.iter().all(|(is_old, version)| *version == if *is_old { 1 } else { 2 }), "{seen:?}");
     assert!(seen.iter().any(|(is_old, _)| *is_old) && seen.iter().any(|(is_old, _)| !is_old));
     // Downgraded while it is known: what holds is what the new connection says.
     let other = leader_of(&rig, WIDE, 0);
-    cap(&rig, Some(other), ApiKey::PRODUCE, 3, 9);
+    cap(&rig, Some(other), &[(ApiKey::PRODUCE, 3, 9)]);
     rig.broker.restart_node(other);
     let producer = Producer::builder(&rig.broker.bootstrap_servers()).build().unwrap();
     for partition in 0..3 {
@@ -245,7 +259,7 @@ async fn r100_versions_are_those_of_each_broker() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r101_a_cluster_that_tells_no_topic_ids_is_refused_by_name() {
     let rig = Rig::new(1).await;
-    cap(&rig, None, ApiKey::METADATA, 0, 9);
+    cap(&rig, None, &[(ApiKey::METADATA, 0, 9)]);
     let servers = rig.broker.bootstrap_servers();
     // Produce names topics by id from v13 on: the producer takes a version that does not.
     let producer = Producer::builder(&servers).build().unwrap();

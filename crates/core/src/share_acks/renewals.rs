@@ -52,6 +52,7 @@ impl AckTable {
     /// # Errors
     /// Records that are not held, or that were acknowledged before. A renewal that is on its way already is no error.
     pub fn extend(&mut self, handle: RecordHandle, now: Instant) -> Result<(), AckError> {
+        self.check_renewal(handle.slot, AckType::Renew)?;
         let Some(slot) = self.slot_mut(handle.slot) else { return Err(self.gone(handle.slot)) };
         if slot.stale {
             return Err(AckError::LockLost);

@@ -32,6 +32,11 @@ pub enum AckError {
     /// The acknowledgement is part of a transaction.
     #[error("the record's acknowledgement is part of a transaction")]
     InTransaction,
+    /// The broker that the record came from cannot renew locks.
+    #[error(
+        "RENEW is not supported by the broker that leads the partition: it needs ShareAcknowledge version 2 (Kafka 4.2)"
+    )]
+    NoRenewal,
 }
 
 /// Acknowledgements taken out for a request: the slot and the batches, in ascending offset order.
@@ -57,6 +62,8 @@ pub struct AckTable {
     pub(super) renewed: BTreeSet<RecordHandle>,
     /// A slot without pending acknowledgements got its first.
     news: bool,
+    /// Brokers that cannot renew locks, in a cluster of several releases.
+    without_renewal: BTreeSet<i32>,
 }
 
 impl AckTable {
@@ -148,6 +155,22 @@ impl AckTable {
         if lost.is_some_and(|lost| lost & 1 == 1) { AckError::LockLost } else { AckError::NotHeld }
     }
 
+    /// Whether a broker can renew locks; the last word on it counts.
+    pub fn set_renewal(&mut self, node: i32, offered: bool) {
+        if offered {
+            self.without_renewal.remove(&node);
+        } else {
+            self.without_renewal.insert(node);
+        }
+    }
+
+    /// # Errors
+    /// [`AckError::NoRenewal`] where `ack` is RENEW and the slot's broker cannot.
+    pub fn check_renewal(&self, at: SlotRef, ack: AckType) -> Result<(), AckError> {
+        let refused = ack == AckType::Renew && self.slot(at).is_some_and(|s| self.without_renewal.contains(&s.node));
+        if refused { Err(AckError::NoRenewal) } else { Ok(()) }
+    }
+
     /// Acknowledges one delivered record.
     ///
     /// RENEW may be said again and again, and replaced by another type; the other types are final once said.
@@ -170,6 +193,7 @@ impl AckTable {
         ack: AckType,
         now: impl FnOnce() -> Instant,
     ) -> Result<(), AckError> {
+        self.check_renewal(handle.slot, ack)?;
         let Some(slot) = self.slot_mut(handle.slot) else { return Err(self.gone(handle.slot)) };
         if slot.stale {
             return Err(AckError::LockLost);

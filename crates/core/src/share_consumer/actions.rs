@@ -14,7 +14,7 @@ impl ShareConsumer {
             return Some(Action::RefreshMetadata(topics));
         }
         // Records are freed before the group is left, so that no other member waits for the session's end.
-        if (!self.closing || self.sessions_closed())
+        if self.may_speak_to_group(now)
             && let Some((token, request)) = self.membership.poll_heartbeat(now)
         {
             return Some(Action::Heartbeat(token, request));
@@ -28,6 +28,10 @@ impl ShareConsumer {
         ids.sort_unstable();
         ids.dedup();
         ids.into_iter().find_map(|node| self.plan_node(node, now))
+    }
+
+    fn may_speak_to_group(&self, now: Instant) -> bool {
+        !self.closing || self.sessions_closed() || self.leave_at.is_none_or(|at| at <= now)
     }
 
     fn sessions_closed(&self) -> bool {
@@ -220,7 +224,10 @@ impl ShareConsumer {
         let metadata = self.metadata.due.filter(|_| !self.metadata.in_flight && !self.subscription.is_empty());
         let paused = self.paused.values().copied();
         // The group is left after the last session; an answer wakes for that.
-        let heartbeat = self.membership.next_deadline().filter(|_| !self.closing || self.sessions_closed());
+        let heartbeat = self.membership.next_deadline().map(|at| match self.leave_at {
+            Some(leave) if !self.sessions_closed() => at.max(leave),
+            _ => at,
+        });
         let extension = self.table.extension_due().filter(|_| !self.closing);
         nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).chain(extension).min()
     }

@@ -211,11 +211,16 @@ impl ShareConsumer {
         message: Option<String>,
     ) {
         self.end(&in_flight.taken, &in_flight.commits, Outcome::Refused(code));
+        let open = self.nodes.get(&node).is_some_and(|n| n.session.is_open());
         self.lose_session(node);
         if !matches!(in_flight.kind, InFlightKind::Close) {
             self.back_off(now, node);
             // A new session takes the place of the old one, but not its locks: they would last to their end.
-            let stray = code == ErrorCode::INVALID_SHARE_SESSION_EPOCH;
+            let stray = match code {
+                ErrorCode::SHARE_SESSION_NOT_FOUND => false,
+                ErrorCode::INVALID_SHARE_SESSION_EPOCH => true,
+                _ => open,
+            };
             self.nodes.entry(node).or_default().stray = stray;
         }
         let session = matches!(
@@ -247,6 +252,7 @@ impl ShareConsumer {
             return self.handle_refused(now, node, in_flight, answer.error, answer.message);
         }
         let InFlightKind::Fetch(plan) = &in_flight.kind else { return };
+        self.table.set_renewal(node, answer.renewals);
         let answer = self.drop_unasked(node, plan, answer);
         self.session_advanced(node, Some(plan));
         let codes = answer.partitions.iter().map(|p| (p.tp, p.ack_error)).collect();

@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 
 /// Grace after a lock's end before its records are given up here; broker and client count from different moments.
 const LOCK_GRACE: Duration = Duration::from_secs(5);
+/// How long the group is not left while brokers have not confirmed the end of their sessions: members that take over sooner
+/// would wait for the records.
+const LEAVE_AFTER: Duration = Duration::from_secs(1);
 /// Pause between metadata requests for what is not known yet.
 const METADATA_PAUSE: Duration = Duration::from_millis(100);
 
@@ -70,6 +73,8 @@ pub struct ShareConsumer {
     /// Why the membership ended for good.
     failure: Option<(ErrorCode, String)>,
     closing: bool,
+    /// While closing: when the group is left even where a broker does not answer.
+    leave_at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -181,6 +186,7 @@ impl ShareConsumer {
             events: VecDeque::new(),
             failure: None,
             closing: false,
+            leave_at: None,
         }
     }
 
@@ -282,9 +288,14 @@ impl ShareConsumer {
         self.table.acknowledge(handle, ack, now)
     }
 
-    /// Acknowledges all records of a chunk that have not been spoken of; answers how many.
-    pub fn acknowledge_chunk(&mut self, now: Instant, chunk: &Chunk, ack: AckType) -> usize {
-        self.table.acknowledge_held(chunk.slot, chunk.indexes(), ack, now)
+    /// Acknowledges all records of chunks that have not been spoken of; answers how many.
+    ///
+    /// # Errors
+    /// [`AckError::NoRenewal`], and nothing is acknowledged then.
+    pub fn acknowledge_chunks(&mut self, now: Instant, chunks: &[Chunk], ack: AckType) -> Result<usize, AckError> {
+        chunks.iter().try_for_each(|chunk| self.table.check_renewal(chunk.slot, ack))?;
+        let mark = |chunk: &Chunk| self.table.acknowledge_held(chunk.slot, chunk.indexes(), ack, now);
+        Ok(chunks.iter().map(mark).sum())
     }
 
     /// The shell asks again at this moment ([`ShareConsumer::next_deadline`]), unless something comes up before.
@@ -418,6 +429,7 @@ impl ShareConsumer {
             return;
         }
         self.closing = true;
+        self.leave_at = Some(now + LEAVE_AFTER);
         self.wanted = false;
         self.owed = false;
         self.delivered.clear();
@@ -425,6 +437,18 @@ impl ShareConsumer {
         self.subscription.clear();
         self.assignment.clear();
         self.membership.leave(now);
+    }
+
+    /// Nobody carries requests any more: what was sent ends as unknown, all else as lost, and nothing can be acknowledged.
+    pub fn abort(&mut self, now: Instant) {
+        self.close(now);
+        for node in self.nodes.keys().copied().collect::<Vec<_>>() {
+            let sent = self.nodes.get_mut(&node).and_then(|n| n.in_flight.take());
+            if let Some(InFlight { taken, commits, .. }) = sent {
+                self.end(&taken, &commits, Outcome::Unknown);
+            }
+            self.lose_session(node);
+        }
     }
 
     /// Whether every session is closed and the group left.

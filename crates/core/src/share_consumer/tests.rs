@@ -11,6 +11,7 @@ use kafka_share_messages::{
 };
 use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 
+mod ends;
 mod hostile;
 mod renewals;
 mod upsets;
@@ -131,7 +132,7 @@ impl Rig {
 
     fn ack_all(&mut self, chunks: &[Chunk]) {
         for chunk in chunks {
-            self.machine.acknowledge_chunk(self.now, chunk, AckType::Accept);
+            self.machine.acknowledge_chunks(self.now, std::slice::from_ref(chunk), AckType::Accept).unwrap();
         }
     }
 
@@ -173,7 +174,7 @@ fn partition(p: i32, error: ErrorCode, delivery: Delivery) -> FetchPartition {
 }
 
 fn refusal(error: ErrorCode) -> FetchAnswer {
-    FetchAnswer { error, message: None, lock: LOCK, partitions: Vec::new(), nodes: Vec::new() }
+    FetchAnswer { error, message: None, lock: LOCK, partitions: Vec::new(), nodes: Vec::new(), renewals: true }
 }
 
 fn acked(rows: &[(i32, ErrorCode)]) -> ShareAcknowledgeResponse {

@@ -176,6 +176,8 @@ pub struct FetchAnswer {
     pub partitions: Vec<FetchPartition>,
     /// Addresses of the leaders named.
     pub nodes: Vec<Node>,
+    /// Whether the broker can renew locks.
+    pub renewals: bool,
 }
 
 /// One partition of a ShareFetch answer.
@@ -195,9 +197,10 @@ pub struct FetchPartition {
     pub delivery: Delivery,
 }
 
-/// Decodes a ShareFetch answer. `limits` bound what compressed batches may expand to.
+/// Decodes a ShareFetch answer. `limits` bound what compressed batches may expand to. `renewals`: whether the broker has
+/// ShareAcknowledge version 2.
 #[must_use]
-pub fn decode_fetch(response: ShareFetchResponse, limits: DecodeLimits) -> FetchAnswer {
+pub fn decode_fetch(response: ShareFetchResponse, limits: DecodeLimits, renewals: bool) -> FetchAnswer {
     let mut room = share_fetch::Room::new(limits);
     let rows =
         response.responses.into_iter().flat_map(|topic| topic.partitions.into_iter().map(move |p| (topic.topic_id, p)));
@@ -224,5 +227,6 @@ pub fn decode_fetch(response: ShareFetchResponse, limits: DecodeLimits) -> Fetch
         lock: Duration::from_millis(u64::try_from(response.acquisition_lock_timeout_ms).unwrap_or(0)),
         partitions,
         nodes: response.node_endpoints.iter().filter_map(node).collect(),
+        renewals,
     }
 }

@@ -129,7 +129,7 @@ fn swollen(first: i64, last: i64) -> FetchAnswer {
     let topic = ShareFetchableTopicResponse { topic_id: topic(), partitions: vec![partition], ..Default::default() };
     let response =
         ShareFetchResponse { responses: vec![topic], acquisition_lock_timeout_ms: 30_000, ..Default::default() };
-    decode_fetch(response, LIMITS)
+    decode_fetch(response, LIMITS, true)
 }
 
 #[test]

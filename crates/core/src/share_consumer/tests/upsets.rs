@@ -162,7 +162,7 @@ fn a_small_answer_that_claims_many_acquired_offsets_is_bounded() {
     };
     let topic =
         ShareFetchableTopicResponse { topic_id: topic(), partitions: (0..50).map(row).collect(), ..Default::default() };
-    let answer = decode_fetch(ShareFetchResponse { responses: vec![topic], ..Default::default() }, LIMITS);
+    let answer = decode_fetch(ShareFetchResponse { responses: vec![topic], ..Default::default() }, LIMITS, true);
     let claimed: usize = answer.partitions.iter().map(|p| p.delivery.gaps.len() + p.delivery.missing.len()).sum();
     assert_eq!(claimed, 1 << 20);
 }
