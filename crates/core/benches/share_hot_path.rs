@@ -20,7 +20,7 @@ fn tp() -> TopicIdPartition {
 fn held() -> (AckTable, Vec<RecordHandle>) {
     let mut table = AckTable::new();
     let range = AcquiredRange { first: 0, last: RECORDS - 1, delivery_count: 1, start: 0 };
-    table.open(1, tp(), vec![range], Instant::now() + Duration::from_secs(30));
+    table.open(1, tp(), 1, vec![range], Instant::now() + Duration::from_secs(30));
     let handles = (0..RECORDS).map(|offset| table.find(tp(), offset).expect("held")).collect();
     (table, handles)
 }

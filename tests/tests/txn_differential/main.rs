@@ -75,3 +75,11 @@ fn unstable_init_producer_id_is_kafkas() {
     let builder = EmbeddedBroker::builder().configure(|config| config.features.unstable_api_versions = true);
     compare(&kafka, builder, 2, scripts::UNSTABLE);
 }
+
+/// The first release with share groups answers as the latest does.
+#[test]
+fn contenders_of_the_first_release_are_told_the_same() {
+    let test = "contenders_of_the_first_release_are_told_the_same";
+    let Some(kafka) = RealKafka::start(test, "4.1.1") else { return };
+    compare(&kafka, EmbeddedBroker::builder(), 2, scripts::CONTENDERS);
+}

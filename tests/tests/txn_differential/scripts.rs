@@ -18,6 +18,7 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("sequences", sequences),
     ("fencing", fencing),
     ("resumption", resumption),
+    ("contenders", contenders),
     ("timeouts", timeouts),
     ("lists", lists),
     ("interleaved", interleaved),
@@ -29,6 +30,9 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("fetch sessions", crate::sessions::sessions),
     ("fetch sessions by name", crate::sessions::sessions_by_name),
 ];
+
+/// The theme that every release is asked about.
+pub(crate) const CONTENDERS: &[(&str, Script)] = &[("contenders", contenders)];
 
 /// Themes of a broker that offers unstable versions.
 pub(crate) const UNSTABLE: &[(&str, Script)] = &[("init_v6", init_v6)];
@@ -253,6 +257,78 @@ fn resumption(address: SocketAddr, level: i16) -> Vec<String> {
     let fourth = p.init(Some("a"), Init { current: third, timeout_ms: 5_000, ..Init::default() });
     p.init(Some("a"), Init { current: fourth, timeout_ms: 0, ..Init::default() });
     p.describe(&["a"]);
+    p.lines
+}
+
+/// What an owner meets whose open transaction somebody else ended with its own id and epoch, and how it goes on. `times`:
+/// how often the other asks.
+fn contended(p: &mut Player, name: &str, times: usize, committed: bool, owner: impl Fn(&mut Player, (i64, i16))) {
+    p.say(format!("-- {name}"));
+    let a = p.fresh(name);
+    begin(p, name, a, &[0]);
+    p.produce(Some(name), a, 0, 0, 1);
+    if committed {
+        p.end(name, a, true);
+    }
+    for _ in 0..times {
+        p.init(Some(name), Init { current: a, ..Init::default() });
+        p.describe(&[name]);
+    }
+    owner(p, a);
+    p.describe(&[name]);
+    let mut now = a;
+    // Version 1 keeps no epoch that came before a fence; it knows its own only.
+    let next = (a.0, a.1 + 1);
+    for current in [a, a, next, next] {
+        let got = p.init(Some(name), Init { current, ..Init::default() });
+        now = if got.0 >= 0 { got } else { now };
+        p.describe(&[name]);
+    }
+    begin(p, name, now, &[0]);
+    p.produce(Some(name), now, 0, 0, 1);
+    p.end(name, now, true);
+    p.describe(&[name]);
+}
+
+/// A transaction is ended from outside with the identity that its batches show, as those who wait for its end do.
+fn contenders(address: SocketAddr, level: i16) -> Vec<String> {
+    let mut p = Player::new(address, "contenders", level);
+    let produces = |name: &'static str| {
+        move |p: &mut Player, a| {
+            p.produce(Some(name), a, 0, 1, 1);
+            p.produce(Some(name), a, 1, 0, 1);
+        }
+    };
+    let ends = |name: &'static str, commit| move |p: &mut Player, a| drop(p.end(name, a, commit));
+    contended(&mut p, "commits", 1, false, ends("commits", true));
+    contended(&mut p, "aborts", 1, false, ends("aborts", false));
+    contended(&mut p, "adds", 1, false, |p, a| p.add("adds", a, &[("", &[1])], 3));
+    contended(&mut p, "produces", 1, false, produces("produces"));
+    contended(&mut p, "asks", 1, false, |_, _| {});
+    contended(&mut p, "twice", 2, false, ends("twice", true));
+    contended(&mut p, "twice-produces", 2, false, produces("twice-produces"));
+    contended(&mut p, "thrice", 3, false, ends("thrice", true));
+    contended(&mut p, "committed", 1, true, ends("committed", true));
+    contended(&mut p, "committed-twice", 2, true, ends("committed-twice", true));
+    contended(&mut p, "untouched", 0, false, |_, _| {});
+    // Who knows no identity takes over, whether or not something is open: the former owner does not come back.
+    for (name, open) in [("replaced", true), ("replaced-idle", false)] {
+        p.say(format!("-- {name}"));
+        let a = p.fresh(name);
+        begin(&mut p, name, a, &[0]);
+        p.produce(Some(name), a, 0, 0, 1);
+        if !open {
+            p.end(name, a, true);
+        }
+        let new = p.fresh(name);
+        p.end(name, a, true);
+        p.init(Some(name), Init { current: a, ..Init::default() });
+        p.init(Some(name), Init { current: (a.0, a.1 + 1), ..Init::default() });
+        begin(&mut p, name, new, &[0]);
+        p.produce(Some(name), new, 0, 0, 1);
+        p.end(name, new, true);
+        p.describe(&[name]);
+    }
     p.lines
 }
 

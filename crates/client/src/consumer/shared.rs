@@ -288,7 +288,7 @@ impl Shared {
     /// The next record by itself. Allocates nothing where one waits in the buffer.
     pub(super) fn next_now(&self) -> Option<Result<OwnedShareRecord>> {
         let taken = self.take_now(|m, now| {
-            let chunk = m.take_one(now)?;
+            let chunk = m.take_one(now, None)?;
             let name = m.topic_name(chunk.tp().topic_id).cloned().unwrap_or_default();
             let entry = *chunk.entries().first()?;
             Some(OwnedShareRecord::new(name, self.number, chunk, entry))

@@ -1,10 +1,12 @@
 //! Acknowledgements of delivered records: one small state per acquired offset, written in O(1), formed into ranges when
 //! a request is built. Every acknowledgement ends in exactly one [`Outcome`].
 
+mod ledger;
 mod renewals;
 mod slot;
 mod table;
 
+pub use ledger::Aborted;
 pub use slot::{AckBatch, AcquiredRange};
 pub use table::{AckError, AckTable, SlotRef, Taken};
 
@@ -55,6 +57,23 @@ pub enum Outcome {
     LockLost,
     /// It was sent, and the answer was lost: it may or may not have been taken.
     Unknown,
+}
+
+/// Outcome of acknowledgements that the application is not told of: their effect was there before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuietOutcome {
+    /// The share-partition.
+    pub tp: TopicIdPartition,
+    /// Number of the ShareFetch that acquired the records.
+    pub ask: u64,
+    /// First offset.
+    pub first_offset: i64,
+    /// Last offset, inclusive.
+    pub last_offset: i64,
+    /// What was said.
+    pub ack_type: Option<AckType>,
+    /// How it ended.
+    pub outcome: Outcome,
 }
 
 /// Outcome of the acknowledgements of a range of offsets.

@@ -1,9 +1,10 @@
 //! Renewed locks: per record, whether the application asked for them or they are kept alive for it.
 
-use super::slot::{EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, PENDING, SENT, Slot, phase, type_of};
+use super::slot::{
+    EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, Outcomes, PENDING, SENT, STAGED, Slot, phase, type_of,
+};
 use super::{AckBatch, AckError, AckOutcome, AckTable, AckType, Outcome, RecordHandle, SlotRef, Taken};
 use crate::share_fetch::Delivery;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -134,7 +135,7 @@ pub(super) fn settle_renewed(
     batch: &AckBatch,
     outcome: Outcome,
     until: Option<Instant>,
-    outcomes: &mut VecDeque<AckOutcome>,
+    outcomes: &mut Outcomes,
 ) -> Vec<u32> {
     let mut again = Vec::new();
     if !matches!(outcome, Outcome::Acknowledged | Outcome::Refused(_)) {
@@ -143,6 +144,10 @@ pub(super) fn settle_renewed(
     for offset in batch.first..=batch.last {
         let Some(index) = slot.index_of(offset) else { continue };
         let state = slot.states[index as usize];
+        if phase(state) == STAGED {
+            note_lock(slot, index, outcome, until);
+            continue;
+        }
         let asked = state == SENT | AckType::Renew as u8;
         if !asked && state != SENT | EXTEND {
             continue;
@@ -169,16 +174,20 @@ fn note_lock(slot: &mut Slot, index: u32, outcome: Outcome, until: Option<Instan
     }
 }
 
-fn push_outcome(slot: &Slot, offset: i64, outcome: Outcome, outcomes: &mut VecDeque<AckOutcome>) {
+fn push_outcome(slot: &Slot, offset: i64, outcome: Outcome, outcomes: &mut Outcomes) {
     let ack_type = Some(AckType::Renew);
     let same = |last: &&mut AckOutcome| {
         last.tp == slot.tp && last.last_offset + 1 == offset && last.ack_type == ack_type && last.outcome == outcome
     };
-    match outcomes.back_mut().filter(same) {
+    match outcomes.told.back_mut().filter(same) {
         Some(last) => last.last_offset = offset,
-        None => {
-            outcomes.push_back(AckOutcome { tp: slot.tp, first_offset: offset, last_offset: offset, ack_type, outcome })
-        }
+        None => outcomes.told.push_back(AckOutcome {
+            tp: slot.tp,
+            first_offset: offset,
+            last_offset: offset,
+            ack_type,
+            outcome,
+        }),
     }
 }
 
@@ -189,7 +198,7 @@ pub(super) fn settle_followed(
     batch: &AckBatch,
     outcome: Outcome,
     until: Option<Instant>,
-    outcomes: &mut VecDeque<AckOutcome>,
+    outcomes: &mut Outcomes,
 ) -> u32 {
     let mut moved = 0;
     for offset in batch.first..=batch.last {

@@ -1,9 +1,9 @@
 //! One slot: the acquired offsets of one partition in one fetch answer, with a state byte for each.
 
-use super::{AckOutcome, AckType, GAP, Outcome};
+use super::{AckOutcome, AckType, GAP, Outcome, QuietOutcome};
 use crate::metadata::TopicIdPartition;
 use crate::share_fetch::Delivery;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,6 +43,10 @@ pub(super) const FOLLOWS: u8 = 0x50;
 pub(super) const LOST: u8 = 0x60;
 /// As `FOLLOWS`, after a renewal that the application did not ask for.
 pub(super) const FOLLOWS_EXTENSION: u8 = 0x70;
+/// Held, and kept from the application: it comes to it later, or not at all.
+pub(super) const ASIDE: u8 = 0x80;
+/// Added to a type that the application is not told the outcome of, as it had one or never knew of the record.
+pub(super) const QUIET: u8 = 0x08;
 /// A renewal of a record that the application works on: RENEW on the wire, without an outcome of its own, and the record
 /// is not handed out again.
 pub(super) const EXTEND: u8 = 5;
@@ -59,7 +63,7 @@ pub(super) fn type_of(state: u8) -> i8 {
 
 /// Type of a state as it goes on the wire.
 fn wire_type(state: u8) -> i8 {
-    if state & TYPE == EXTEND { AckType::Renew.code() } else { type_of(state) }
+    if state & TYPE == EXTEND { AckType::Renew.code() } else { type_of(state & !QUIET) }
 }
 
 /// Whether a type keeps the record.
@@ -67,9 +71,37 @@ pub(super) fn renews(code: i8) -> bool {
     code == AckType::Renew.code() || code == EXTEND as i8
 }
 
+/// Outcomes that wait to be asked for.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes {
+    /// For the application.
+    pub(super) told: VecDeque<AckOutcome>,
+    /// Of what the application is not told of.
+    pub(super) quiet: VecDeque<QuietOutcome>,
+}
+
+/// Outcomes of consecutive offsets.
+struct Run {
+    outcome: AckOutcome,
+    quiet: bool,
+}
+
+impl Outcomes {
+    fn push(&mut self, run: Run, ask: u64) {
+        let Run { outcome, quiet } = run;
+        if !quiet {
+            return self.told.push_back(outcome);
+        }
+        let AckOutcome { tp, first_offset, last_offset, ack_type, outcome } = outcome;
+        self.quiet.push_back(QuietOutcome { tp, ask, first_offset, last_offset, ack_type, outcome });
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) generation: u32,
+    /// Number of the ShareFetch that acquired the offsets.
+    pub(super) ask: u64,
     pub(super) node: i32,
     pub(super) tp: TopicIdPartition,
     pub(super) ranges: Vec<AcquiredRange>,
@@ -107,7 +139,7 @@ impl Slot {
     }
 
     /// Gives up what has no lock any more at `before`; answers how many acknowledgements that ended.
-    pub(super) fn expire(&mut self, before: Instant, out: &mut impl Extend<AckOutcome>) -> u32 {
+    pub(super) fn expire(&mut self, before: Instant, out: &mut Outcomes) -> u32 {
         let pending = self.pending;
         let gone: Vec<u32> = if self.base_expired {
             self.renewed.iter().filter(|(_, until)| **until < before).map(|(index, _)| *index).collect()
@@ -171,7 +203,7 @@ impl Slot {
         for range in self.ranges[from..].iter().take_while(|r| r.first <= last) {
             for offset in range.first.max(first)..=range.last.min(last) {
                 let index = range.start as usize + (offset - range.first) as usize;
-                if phase(self.states[index]) == HELD {
+                if matches!(phase(self.states[index]), HELD | ASIDE) {
                     self.states[index] = LOST;
                     self.lost |= 1;
                     self.open -= 1;
@@ -181,15 +213,8 @@ impl Slot {
     }
 
     /// Ends every offset of `first..=last` that is in `from`, with an outcome for each run.
-    pub(super) fn finish(
-        &mut self,
-        from: u8,
-        first: i64,
-        last: i64,
-        outcome: Outcome,
-        out: &mut impl Extend<AckOutcome>,
-    ) {
-        let mut run: Option<AckOutcome> = None;
+    pub(super) fn finish(&mut self, from: u8, first: i64, last: i64, outcome: Outcome, out: &mut Outcomes) {
+        let mut run: Option<Run> = None;
         for r in self.ranges.partition_point(|r| r.last < first)..self.ranges.len() {
             let range = self.ranges[r];
             if range.first > last {
@@ -211,20 +236,58 @@ impl Slot {
                     continue;
                 }
                 self.states[index] = DONE | (state & TYPE);
-                let ack_type = ack_type(type_of(state));
-                match &mut run {
-                    Some(last) if last.last_offset + 1 == offset && last.ack_type == ack_type => {
-                        last.last_offset = offset
-                    }
-                    _ => {
-                        out.extend(run.take());
-                        let (tp, first_offset) = (self.tp, offset);
-                        run = Some(AckOutcome { tp, first_offset, last_offset: offset, ack_type, outcome });
-                    }
-                }
+                self.join(&mut run, offset, state, outcome, out);
             }
         }
-        out.extend(run);
+        run.into_iter().for_each(|run| out.push(run, self.ask));
+    }
+
+    /// Adds the outcome of an offset to the run before it, or begins a new one.
+    fn join(&self, run: &mut Option<Run>, offset: i64, state: u8, outcome: Outcome, out: &mut Outcomes) {
+        let (ack_type, quiet) = (ack_type(wire_type(state)), state & QUIET != 0);
+        match run {
+            Some(Run { outcome: last, quiet: same })
+                if last.last_offset + 1 == offset && last.ack_type == ack_type && *same == quiet =>
+            {
+                last.last_offset = offset;
+            }
+            _ => {
+                run.take().into_iter().for_each(|run| out.push(run, self.ask));
+                let tp = self.tp;
+                let outcome = AckOutcome { tp, first_offset: offset, last_offset: offset, ack_type, outcome };
+                *run = Some(Run { outcome, quiet });
+            }
+        }
+    }
+
+    /// Tells the outcome of staged offsets, and has `next` say what they are from here on: pending, aside, or at their end
+    /// (which is where a slot whose lock is lost leaves no other choice). Answers how many are pending now.
+    pub(super) fn end_staged(
+        &mut self,
+        batch: &AckBatch,
+        outcome: Outcome,
+        out: &mut Outcomes,
+        next: &mut impl FnMut(u32, i64, u8) -> u8,
+    ) -> u32 {
+        let (mut run, mut pending) = (None, 0);
+        for offset in batch.first..=batch.last {
+            let Some(index) = self.index_of(offset) else { continue };
+            let state = self.states[index as usize];
+            if phase(state) != STAGED {
+                continue;
+            }
+            self.join(&mut run, offset, state, outcome, out);
+            let state = if self.stale { DONE | (state & TYPE) } else { next(index, offset, state & TYPE) };
+            self.states[index as usize] = state;
+            match phase(state) {
+                PENDING => pending += 1,
+                ASIDE => {}
+                _ => self.open -= 1,
+            }
+        }
+        run.into_iter().for_each(|run| out.push(run, self.ask));
+        self.pending += pending;
+        pending
     }
 }
 

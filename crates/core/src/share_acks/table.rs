@@ -2,11 +2,12 @@
 
 use super::renewals::{self, settle_followed, settle_renewed};
 use super::slot::{
-    EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, PENDING, SENT, STAGED, Slot, phase, renews, type_of,
+    ASIDE, EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, Outcomes, PENDING, SENT, STAGED, Slot, phase, renews,
+    type_of,
 };
 use super::{AckBatch, AckOutcome, AckType, AcquiredRange, GAP, Outcome, RecordHandle};
 use crate::metadata::TopicIdPartition;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// Names a slot; a freed slot that is used again has another generation.
@@ -44,6 +45,8 @@ pub enum AckError {
 pub struct Taken {
     /// Where they came from.
     pub slot: SlotRef,
+    /// Number of the ShareFetch that acquired the records.
+    pub ask: u64,
     /// The share-partition.
     pub tp: TopicIdPartition,
     /// The batches.
@@ -55,13 +58,13 @@ pub struct Taken {
 pub struct AckTable {
     pub(super) slots: Vec<Slot>,
     free: Vec<u32>,
-    by_partition: BTreeMap<TopicIdPartition, Vec<SlotRef>>,
-    outcomes: VecDeque<AckOutcome>,
+    pub(super) by_partition: BTreeMap<TopicIdPartition, Vec<SlotRef>>,
+    pub(super) outcomes: Outcomes,
     pub(super) pending: usize,
     /// Renewed at the application's wish and not handed out again yet.
     pub(super) renewed: BTreeSet<RecordHandle>,
     /// A slot without pending acknowledgements got its first.
-    news: bool,
+    pub(super) news: bool,
     /// Brokers that cannot renew locks, in a cluster of several releases.
     without_renewal: BTreeSet<i32>,
 }
@@ -73,12 +76,14 @@ impl AckTable {
         Self::default()
     }
 
-    /// Opens a slot for acquired offsets. `ranges` ascend, do not overlap, and number their offsets from 0. Where an older
-    /// slot has some of the offsets, its lock on them has ended: they cannot be acknowledged by it any more.
+    /// Opens a slot for offsets acquired by the ShareFetch with number `ask`. `ranges` ascend, do not overlap, and number
+    /// their offsets from 0. Where an older slot has some of the offsets, its lock on them has ended: they cannot be
+    /// acknowledged by it any more.
     pub fn open(
         &mut self,
         node: i32,
         tp: TopicIdPartition,
+        ask: u64,
         ranges: Vec<AcquiredRange>,
         lock_until: Instant,
     ) -> SlotRef {
@@ -86,6 +91,7 @@ impl AckTable {
         let count = ranges.last().map_or(0, |r| r.start as usize + (r.last - r.first) as usize + 1);
         let slot = Slot {
             generation: 0,
+            ask,
             node,
             tp,
             ranges,
@@ -224,6 +230,7 @@ impl AckTable {
                 Ok(())
             }
             STAGED => Err(AckError::InTransaction),
+            ASIDE => Err(AckError::NotHeld),
             LOST => Err(AckError::LockLost),
             _ => Err(AckError::AlreadyAcknowledged),
         }
@@ -345,7 +352,7 @@ impl AckTable {
                 let batches = slot.move_phase(PENDING, to, &types);
                 self.pending -= (before - slot.pending) as usize;
                 if !batches.is_empty() {
-                    taken.push(Taken { slot: *at, tp: slot.tp, batches });
+                    taken.push(Taken { slot: *at, ask: slot.ask, tp: slot.tp, batches });
                 }
             }
         }
@@ -375,7 +382,7 @@ impl AckTable {
                 None => batches.push(AckBatch { first: offset, last: offset, types: vec![ack.code()] }),
             }
         }
-        Some(Taken { slot: at, tp: slot.tp, batches })
+        Some(Taken { slot: at, ask: slot.ask, tp: slot.tp, batches })
     }
 
     /// Stages single records for a transaction, each with its own type. `None`, and nothing changed, where one of them
@@ -461,13 +468,17 @@ impl AckTable {
         let mut followed = 0;
         if let Some(slot) = self.slot_mut(taken.slot) {
             for batch in &taken.batches {
-                if batch.types.iter().any(|t| renews(*t)) {
+                let renewing = batch.types.iter().any(|t| renews(*t));
+                if renewing {
                     followed += settle_followed(slot, batch, outcome, renewed_until, &mut outcomes);
                     let again = settle_renewed(slot, batch, outcome, renewed_until, &mut outcomes);
                     renewed.extend(again.into_iter().map(|index| RecordHandle { slot: taken.slot, index }));
                 }
                 slot.finish(SENT, batch.first, batch.last, outcome, &mut outcomes);
-                slot.finish(STAGED, batch.first, batch.last, outcome, &mut outcomes);
+                // A renewal of what is staged leaves it so.
+                if !renewing {
+                    slot.finish(STAGED, batch.first, batch.last, outcome, &mut outcomes);
+                }
             }
         }
         self.news |= followed > 0;
@@ -480,13 +491,12 @@ impl AckTable {
     /// The locks of a node's records (of one partition, or all) are gone. Pending acknowledgements end as lost; sent
     /// ones wait for what becomes of their request. Staged ones belong to their transaction.
     pub fn lose(&mut self, node: i32, tp: Option<TopicIdPartition>) {
-        self.lose_where(node, |s| tp.is_none_or(|tp| tp == s.tp));
+        self.lose_where(|s| s.node == node && tp.is_none_or(|tp| tp == s.tp));
     }
 
-    fn lose_where(&mut self, node: i32, which: impl Fn(&Slot) -> bool) {
+    pub(super) fn lose_where(&mut self, which: impl Fn(&Slot) -> bool) {
         let all = self.by_partition.values().flatten().copied();
-        let slots: Vec<SlotRef> =
-            all.filter(|at| self.slot(*at).is_some_and(|s| s.node == node && !s.stale && which(s))).collect();
+        let slots: Vec<SlotRef> = all.filter(|at| self.slot(*at).is_some_and(|s| !s.stale && which(s))).collect();
         for at in slots {
             let mut outcomes = std::mem::take(&mut self.outcomes);
             let mut ended = 0;
@@ -514,7 +524,7 @@ impl AckTable {
     }
 
     /// Frees a slot whose offsets all have their outcome.
-    fn release_slot(&mut self, at: SlotRef) {
+    pub(super) fn release_slot(&mut self, at: SlotRef) {
         let Some(slot) = self.slot(at) else { return };
         if slot.open > 0 {
             return;
@@ -590,7 +600,7 @@ impl AckTable {
 
     /// The next outcome.
     pub fn poll_outcome(&mut self) -> Option<AckOutcome> {
-        self.outcomes.pop_front()
+        self.outcomes.told.pop_front()
     }
 
     /// Slots in use, for tests of memory.

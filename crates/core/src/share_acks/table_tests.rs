@@ -17,7 +17,7 @@ fn open(table: &mut AckTable, ranges: &[(i64, i64)]) -> SlotRef {
         all.push(AcquiredRange { first: *first, last: *last, delivery_count: 1, start });
         start += (last - first + 1) as u32;
     }
-    table.open(NODE, tp(), all, Instant::now())
+    table.open(NODE, tp(), 1, all, Instant::now())
 }
 
 fn ack(table: &mut AckTable, offset: i64, ack: AckType) -> Result<(), AckError> {

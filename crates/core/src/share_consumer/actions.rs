@@ -164,7 +164,7 @@ impl ShareConsumer {
     fn start(&mut self, node: i32, taken: Vec<Taken>, commits: Vec<u64>, kind: InFlightKind) -> u64 {
         let token = self.next_token();
         let state = self.nodes.entry(node).or_default();
-        state.in_flight = Some(InFlight { token, taken, commits, tries: 0, deadline: None, kind });
+        state.in_flight = Some(InFlight { token, ask: None, taken, commits, tries: 0, deadline: None, kind });
         token
     }
 
@@ -210,6 +210,10 @@ impl ShareConsumer {
         let plan = self.nodes.entry(node).or_default().session.plan_fetch(wanted, &acked);
         let request = self.fetch_request(&plan, &taken, wait);
         let token = self.start(node, taken, Vec::new(), InFlightKind::Fetch(plan));
+        if let Some(in_flight) = self.nodes.get_mut(&node).and_then(|n| n.in_flight.as_mut()) {
+            in_flight.ask = Some(self.next_ask);
+            self.next_ask += 1;
+        }
         Action::Fetch(node, token, request)
     }
 
@@ -229,7 +233,8 @@ impl ShareConsumer {
             _ => at,
         });
         let extension = self.table.extension_due().filter(|_| !self.closing);
-        nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).chain(extension).min()
+        let aside = self.aside_due();
+        nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).chain(extension).chain(aside).min()
     }
 
     /// Time has passed: pauses end, locks expire, commits that were tried too long end.
@@ -250,6 +255,7 @@ impl ShareConsumer {
         }
         if !self.closing {
             self.extend_locks(now);
+            self.wake_aside(now);
         }
         if let Some(before) = now.checked_sub(super::LOCK_GRACE) {
             self.table.expire(before);
@@ -275,7 +281,7 @@ pub(super) fn is_renewal(taken: &Taken) -> bool {
 
 /// Takes the renewals out.
 fn split_renewals(taken: &mut Taken) -> Taken {
-    let mut renewals = Taken { slot: taken.slot, tp: taken.tp, batches: Vec::new() };
+    let mut renewals = Taken { slot: taken.slot, ask: taken.ask, tp: taken.tp, batches: Vec::new() };
     for batch in std::mem::take(&mut taken.batches) {
         for offset in batch.first..=batch.last {
             let at = (offset - batch.first) as usize;

@@ -252,6 +252,7 @@ impl ShareConsumer {
             return self.handle_refused(now, node, in_flight, answer.error, answer.message);
         }
         let InFlightKind::Fetch(plan) = &in_flight.kind else { return };
+        let ask = in_flight.ask.unwrap_or_default();
         self.table.set_renewal(node, answer.renewals);
         let answer = self.drop_unasked(node, plan, answer);
         self.session_advanced(node, Some(plan));
@@ -271,7 +272,7 @@ impl ShareConsumer {
                 );
             } else {
                 self.hints.remove(&partition.tp);
-                self.deliver(now, node, partition.delivery, now + lock);
+                self.deliver(now, node, ask, partition.delivery, now + lock);
             }
         }
         let brought = self.waiting_records().saturating_sub(before);
@@ -299,14 +300,18 @@ impl ShareConsumer {
         }
     }
 
-    pub(super) fn deliver(&mut self, now: Instant, node: i32, mut delivery: Delivery, lock_until: Instant) {
+    pub(super) fn deliver(&mut self, now: Instant, node: i32, ask: u64, mut delivery: Delivery, lock_until: Instant) {
+        if ask < self.floor() {
+            // As if never asked for: the session is closed next, which frees it for all.
+            return;
+        }
         if let Some(part) = delivery.rest.take() {
-            self.deferred.push_back(DeferredPart { node, lock_until, part });
+            self.deferred.push_back(DeferredPart { node, ask, lock_until, part });
         }
         if delivery.ranges.is_empty() {
             return;
         }
-        let slot = self.table.open(node, delivery.tp, std::mem::take(&mut delivery.ranges), lock_until);
+        let slot = self.table.open(node, delivery.tp, ask, std::mem::take(&mut delivery.ranges), lock_until);
         self.table.mark_gaps(slot, delivery.gaps.drain(..), now);
         self.table.acknowledge_held(slot, delivery.rejected.drain(..), AckType::Reject, now);
         self.table.acknowledge_held(slot, delivery.missing.drain(..), AckType::Release, now);
@@ -321,7 +326,7 @@ impl ShareConsumer {
             return;
         }
         let delivery = Arc::new(delivery);
-        if !self.config.implicit {
+        if self.keeps_deliveries() {
             self.table.attach(slot, Arc::clone(&delivery));
         }
         self.buffer.push_back(Buffered { delivery, slot, next: 0 });

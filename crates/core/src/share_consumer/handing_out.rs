@@ -1,7 +1,8 @@
 //! Records on their way to the application: renewed ones again, then what the buffer holds.
 
-use super::{Chunk, DeferredPart, InFlightKind, NodeState, ShareConsumer};
+use super::{Chunk, DeferredPart, InFlightKind, NodeState, ShareConsumer, Standings};
 use crate::share_acks::RecordHandle;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,19 +15,21 @@ const LONGEST_LOCK: Duration = Duration::from_secs(3600);
 impl ShareConsumer {
     /// Records for the application, `max_poll_records` at most. Where there are none, the next answers are wanted.
     pub fn take_records(&mut self, now: Instant) -> Vec<Chunk> {
-        self.take_up_to(now, usize::MAX)
+        self.take_up_to(now, usize::MAX, None)
     }
 
-    /// As [`ShareConsumer::take_records`], and no more than `most`.
-    pub fn take_up_to(&mut self, now: Instant, most: usize) -> Vec<Chunk> {
+    /// As [`ShareConsumer::take_records`], no more than `most`, and only what `look`, where there is one, says is free. What
+    /// others have acknowledged is settled with the broker, what they are about to waits for them.
+    pub fn take_up_to(&mut self, now: Instant, most: usize, look: Option<&dyn Standings>) -> Vec<Chunk> {
         let mut left = self.config.max_poll_records.min(most);
-        let mut chunks = self.take_renewed(&mut left);
+        let mut chunks = self.take_renewed(now, &mut left, look);
+        chunks.append(&mut self.take_aside(now, &mut left, look));
         while left > 0 {
             // What is expanded for this poll is what one answer may have; the next part is for the next poll.
             if self.buffer.is_empty() && (!chunks.is_empty() || !self.expand_deferred(now)) {
                 break;
             }
-            let Some(chunk) = self.take_buffered(now, left) else { continue };
+            let Some(chunk) = self.take_buffered(now, left, look) else { continue };
             left -= chunk.entries().len();
             chunks.push(chunk);
         }
@@ -37,13 +40,13 @@ impl ShareConsumer {
         chunks
     }
 
-    /// As [`ShareConsumer::take_records`], and one only: a chunk of one record. Allocates nothing where the record waits in
-    /// the buffer.
-    pub fn take_one(&mut self, now: Instant) -> Option<Chunk> {
-        let renewed = if self.table.has_renewed() { self.take_renewed(&mut 1).pop() } else { None };
-        let mut chunk = renewed;
+    /// As [`ShareConsumer::take_up_to`], and one only: a chunk of one record. Allocates nothing where the record waits in
+    /// the buffer and there is nothing to look at.
+    pub fn take_one(&mut self, now: Instant, look: Option<&dyn Standings>) -> Option<Chunk> {
+        let renewed = if self.table.has_renewed() { self.take_renewed(now, &mut 1, look).pop() } else { None };
+        let mut chunk = renewed.or_else(|| self.take_aside(now, &mut 1, look).pop());
         while chunk.is_none() && (!self.buffer.is_empty() || self.expand_deferred(now)) {
-            chunk = self.take_buffered(now, 1);
+            chunk = self.take_buffered(now, 1, look);
         }
         if self.config.implicit {
             self.delivered.extend(chunk.clone());
@@ -52,22 +55,28 @@ impl ShareConsumer {
         chunk
     }
 
-    /// The next records of the buffer that are of one delivery and still locked.
-    fn take_buffered(&mut self, now: Instant, most: usize) -> Option<Chunk> {
+    /// The next records of the buffer that are of one delivery, still locked, and free.
+    fn take_buffered(&mut self, now: Instant, most: usize, look: Option<&dyn Standings>) -> Option<Chunk> {
         loop {
             let front = self.buffer.front_mut()?;
             let lock_until = self.table.lock_until(front.slot).filter(|until| *until > now);
             let rest = front.delivery.entries.len() - front.next;
+            let slot = front.slot;
             let Some(lock_until) = lock_until.filter(|_| rest > 0) else {
-                let slot = front.slot;
                 self.buffer.pop_front();
                 self.table.unreference(slot);
                 continue;
             };
-            let end = front.next + rest.min(most);
+            let mut entries = front.next..front.next + rest.min(most);
             let delivery = Arc::clone(&front.delivery);
-            let chunk = Chunk { delivery, slot: front.slot, start: front.next, end, lock_until };
-            front.next = end;
+            front.next = entries.end;
+            if let Some(look) = look {
+                let (free, behind) = self.sift((now, now), slot, &delivery, entries, look);
+                self.buffer.front_mut()?.next = behind;
+                let Some(free) = free else { continue };
+                entries = free;
+            }
+            let chunk = Chunk { delivery, slot, start: entries.start, end: entries.end, lock_until };
             self.hand_out(&chunk, now);
             return Some(chunk);
         }
@@ -75,13 +84,13 @@ impl ShareConsumer {
 
     /// Expands the next part that was left compressed; `false` where there is none. Once its lock has ended it is dropped.
     fn expand_deferred(&mut self, now: Instant) -> bool {
-        let Some(DeferredPart { node, lock_until, part }) = self.deferred.pop_front() else { return false };
+        let Some(DeferredPart { node, ask, lock_until, part }) = self.deferred.pop_front() else { return false };
         if lock_until > now {
             let wanted = !self.closing && self.assignment.contains(&part.tp);
             let behind = std::mem::take(&mut self.deferred);
             let delivery = if wanted { part.decode(self.config.decode_limits) } else { part.undecoded() };
             // What is left of it comes before what was behind it.
-            self.deliver(now, node, delivery, lock_until);
+            self.deliver(now, node, ask, delivery, lock_until);
             self.deferred.extend(behind);
         }
         true
@@ -99,7 +108,7 @@ impl ShareConsumer {
         self.table.hand_out(chunk.slot, last.index + 1, now, self.assumed_lock(), self.config.lock_renewal);
     }
 
-    fn take_renewed(&mut self, left: &mut usize) -> Vec<Chunk> {
+    fn take_renewed(&mut self, now: Instant, left: &mut usize, look: Option<&dyn Standings>) -> Vec<Chunk> {
         let mut chunks: Vec<Chunk> = Vec::new();
         for handle in self.table.take_renewed(*left) {
             let Some(lock_until) = self.table.record_lock(handle) else { continue };
@@ -117,7 +126,21 @@ impl ShareConsumer {
                 }),
             }
         }
-        chunks
+        match look {
+            Some(look) => chunks.into_iter().flat_map(|chunk| self.sift_chunk(now, chunk, look)).collect(),
+            None => chunks,
+        }
+    }
+
+    /// Those of a chunk's records that are free.
+    fn sift_chunk(&mut self, now: Instant, chunk: Chunk, look: &dyn Standings) -> Vec<Chunk> {
+        let (mut free, mut rest) = (Vec::new(), chunk.start..chunk.end);
+        while !rest.is_empty() {
+            let (found, behind) = self.sift((now, now), chunk.slot, &chunk.delivery, rest.clone(), look);
+            free.extend(found.map(|Range { start, end }| Chunk { start, end, ..chunk.clone() }));
+            rest.start = behind;
+        }
+        free
     }
 
     /// Whether the application waits for records.
@@ -137,7 +160,7 @@ impl ShareConsumer {
     /// Whether a fetch to a node is to go out, and how long the broker may hold it where it has nothing: the application
     /// waits for records, or is about to and wants some ready.
     pub(super) fn fetch_wait(&self, node: i32, now: Instant) -> Option<Duration> {
-        if self.closing {
+        if self.closing || self.ledger.held_back {
             return None;
         }
         if self.buffer.is_empty() && self.deferred.is_empty() && (self.wanted || self.owed) {

@@ -6,8 +6,11 @@
 mod actions;
 mod answers;
 mod handing_out;
+mod ledger;
 mod requests;
 mod types;
+
+pub use ledger::{Standings, WaitingRecords};
 
 pub use types::{
     Action, Chunk, CommitResult, ConsumerConfig, ConsumerEvent, FetchAnswer, FetchPartition, RequestFailure,
@@ -49,6 +52,7 @@ pub struct ShareConsumer {
     buffer: VecDeque<Buffered>,
     /// What comes behind the buffer, not expanded yet.
     deferred: VecDeque<DeferredPart>,
+    ledger: ledger::LedgerState,
     /// What the last poll handed out, in implicit mode.
     delivered: Vec<Chunk>,
     wanted: bool,
@@ -64,6 +68,8 @@ pub struct ShareConsumer {
     commits: BTreeMap<u64, Commit>,
     next_commit: u64,
     next_token: u64,
+    /// Number of the next ShareFetch.
+    next_ask: u64,
     /// As many acknowledgements are pending as may be.
     many_acks: bool,
     lock_timeout: Option<Duration>,
@@ -87,6 +93,7 @@ struct Buffered {
 #[derive(Debug)]
 struct DeferredPart {
     node: i32,
+    ask: u64,
     lock_until: Instant,
     part: Deferred,
 }
@@ -107,6 +114,8 @@ struct NodeState {
 #[derive(Debug)]
 struct InFlight {
     token: u64,
+    /// Of a fetch.
+    ask: Option<u64>,
     taken: Vec<Taken>,
     commits: Vec<u64>,
     /// How often these acknowledgements were tried before, and until when they may be.
@@ -169,6 +178,7 @@ impl ShareConsumer {
             paused: BTreeMap::new(),
             buffer: VecDeque::new(),
             deferred: VecDeque::new(),
+            ledger: ledger::LedgerState::default(),
             delivered: Vec::new(),
             wanted: false,
             asked: false,
@@ -179,6 +189,7 @@ impl ShareConsumer {
             commits: BTreeMap::new(),
             next_commit: 0,
             next_token: 0,
+            next_ask: 1,
             many_acks: false,
             lock_timeout: None,
             sleeps_until: None,
@@ -488,6 +499,7 @@ impl ShareConsumer {
 
     fn discard_buffer(&mut self) {
         self.deferred.clear();
+        self.forget_aside();
         for buffered in std::mem::take(&mut self.buffer) {
             self.table.unreference(buffered.slot);
         }
@@ -500,12 +512,15 @@ impl ShareConsumer {
         self.drop_dead_buffers();
         let Some(state) = self.nodes.get_mut(&node) else { return };
         state.session.reset();
+        // What had to be closed is.
+        state.stray = false;
         for group in std::mem::take(&mut state.groups) {
             self.end(&group.taken, &group.commits, Outcome::LockLost);
         }
     }
 
     fn drop_dead_buffers(&mut self) {
+        self.drop_dead_aside();
         let table = &mut self.table;
         self.buffer.retain(|b| {
             let live = table.lock_until(b.slot).is_some();

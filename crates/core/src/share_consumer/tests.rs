@@ -13,6 +13,7 @@ use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 
 mod ends;
 mod hostile;
+mod ledger;
 mod renewals;
 mod upsets;
 
