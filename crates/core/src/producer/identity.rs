@@ -100,7 +100,7 @@ impl Producer {
         self.note_held();
         let Some(transaction) = &mut self.transaction else { return };
         match transaction.handle_added(response) {
-            Verdict::Done => self.add_failures = 0,
+            Verdict::Done | Verdict::Undecided => self.add_failures = 0,
             Verdict::Retry(code) => self.retry_add(now, code),
             Verdict::Failed(error) => {
                 self.add_failures = 0;

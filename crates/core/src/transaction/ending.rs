@@ -38,7 +38,7 @@ impl Transaction {
                 self.state = State::Ending { commit: true, sent: false };
                 Ok(())
             }
-            State::Ending { commit: true, .. } => Ok(()),
+            State::Ending { commit: true, .. } | State::Judging { .. } => Ok(()),
             State::Ending { commit: false, .. } => Err(wrong("the transaction is being aborted")),
             _ => Err(wrong("no transaction is open")),
         }
@@ -51,7 +51,7 @@ impl Transaction {
     pub fn start_abort(&mut self) -> Result<(), TxnError> {
         match &self.state {
             State::Dead(error) => Err(error.clone()),
-            State::Ending { commit: true, sent: true } => Err(self.unknown_outcome()),
+            State::Ending { commit: true, sent: true } | State::Judging { .. } => Err(self.unknown_outcome()),
             State::Failed { over: true, .. } | State::Ending { commit: false, .. } => Ok(()),
             State::Open
             | State::Prepared
@@ -70,8 +70,15 @@ impl Transaction {
     /// # Errors
     /// Nothing was started, or the transaction has failed meanwhile.
     pub fn end(&mut self) -> Result<End, TxnError> {
+        if self.is_judging() {
+            return self.end_judged();
+        }
+        if self.is_settled() {
+            self.finish();
+            return Ok(End::Nothing);
+        }
         match &mut self.state {
-            State::Failed { over: true, .. } => Ok(End::NewEpoch(self.init_request(self.identity))),
+            State::Failed { over: true, .. } => Ok(End::NewEpoch(self.init_again())),
             State::Ending { .. } if !self.started && !self.needs_epoch => {
                 self.finish();
                 Ok(End::Nothing)
@@ -79,6 +86,7 @@ impl Transaction {
             State::Ending { commit: false, .. } if !self.started => Ok(End::NewEpoch(self.init_request(self.identity))),
             State::Ending { commit, sent } => {
                 *sent = true;
+                self.contention.commit_sent |= *commit;
                 self.doubt |= std::mem::replace(&mut self.awaited, true) && *commit;
                 Ok(End::EndTxn(EndTxnRequest {
                     transactional_id: self.id.clone(),
@@ -103,13 +111,18 @@ impl Transaction {
         self.handle_end_moved(code);
         let what = if commit { "committing the transaction" } else { "aborting the transaction" };
         let mut answer = errors::end(code, commit);
+        let elsewhere = matches!(answer, Answer::Fenced | Answer::Aborted | Answer::AbortWithNewEpoch);
+        if commit && elsewhere && self.can_be_judged() {
+            let text = format!("{what}: {code}: {}", code.about());
+            return self.judge(TxnError { kind: TxnErrorKind::OutcomeUnknown, code: Some(code), text });
+        }
         if commit && self.may_have_ended() {
             // It may have been committed, by an earlier call or another process: nothing may be said of it.
             let ended = matches!(answer, Answer::Fenced | Answer::AbortWithNewEpoch);
             answer = if ended { Answer::Fenced } else { answer };
-        } else if answer == Answer::Fenced && self.timed_out(now) {
-            // The coordinator fences a producer whose transaction it aborts for its age. Whether it was another
-            // producer instead, the request for a new epoch will tell.
+        } else if answer == Answer::Fenced && (self.timed_out(now) || self.contention.expected) {
+            // The coordinator fences a producer whose transaction it aborts for its age, or because another member waits
+            // for it. Whether it was another producer instead, the request for a new epoch will tell.
             answer = if commit { Answer::Aborted } else { Answer::AbortWithNewEpoch };
         }
         if answer == Answer::AbortWithNewEpoch && !commit {
@@ -159,7 +172,7 @@ impl Transaction {
     /// The caller's deadline passed before the end was known. The error to give: only the same call may follow.
     pub fn handle_end_given_up(&mut self, why: &str) -> TxnError {
         match self.state {
-            State::Ending { commit: true, sent: true } => {
+            State::Ending { commit: true, sent: true } | State::Judging { .. } => {
                 let error = self.unknown_outcome();
                 TxnError { text: format!("{} ({why})", error.text), ..error }
             }
@@ -170,7 +183,7 @@ impl Transaction {
     /// Whether a commit may have reached the coordinator already, by an earlier try.
     #[must_use]
     pub fn may_be_committed(&self) -> bool {
-        matches!(self.state, State::Ending { commit: true, sent: true })
+        matches!(self.state, State::Ending { commit: true, sent: true } | State::Judging { .. })
     }
 
     /// Whether an abort was begun whose end is not known yet.
@@ -182,8 +195,9 @@ impl Transaction {
     /// The request was certainly not sent, so that its outcome is not in doubt; `before`: whether one before it may have
     /// been.
     pub fn handle_end_unsent(&mut self, before: bool) {
-        if let State::Ending { sent, .. } = &mut self.state {
+        if let State::Ending { sent, commit } = &mut self.state {
             *sent = before || self.doubt;
+            self.contention.commit_sent &= *sent || !*commit;
         }
         self.awaited = false;
     }

@@ -51,6 +51,8 @@ pub enum Verdict {
     Retry(ErrorCode),
     /// It failed.
     Failed(TxnError),
+    /// How the transaction ended is not known: ask [`Transaction::end`](super::Transaction::end) what to do next.
+    Undecided,
 }
 
 /// Ordered by how bad it is.

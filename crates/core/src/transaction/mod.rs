@@ -5,6 +5,7 @@
 //! its own deadline has not passed; then it tells so with [`Transaction::handle_end_given_up`].
 
 mod checkpoints;
+mod contended;
 mod ending;
 mod errors;
 mod prepared;
@@ -55,6 +56,11 @@ enum State {
         error: TxnError,
         over: bool,
     },
+    /// A commit was refused, and how the transaction ended is found elsewhere.
+    Judging {
+        error: TxnError,
+        step: contended::Judging,
+    },
     Dead(TxnError),
 }
 
@@ -86,6 +92,7 @@ pub struct Transaction {
     doubt: bool,
     /// The coordinator keeps transactions until they are ended (KIP-939).
     two_phase_commit: bool,
+    contention: contended::Contention,
 }
 
 /// What ends a transaction.
@@ -95,8 +102,12 @@ pub enum End {
     Nothing,
     /// Send this to the coordinator.
     EndTxn(EndTxnRequest),
-    /// The coordinator has ended it already; send this, to go on with a new epoch.
+    /// The coordinator has ended it already; send this, to go on with a new epoch. Where [`Transaction::is_judging`] says so
+    /// that is not all.
     NewEpoch(InitProducerIdRequest),
+    /// The coordinator cannot tell how it ended. Who can is to be asked, and the answer goes to
+    /// [`Transaction::handle_verdict`].
+    Verdict,
 }
 
 impl Transaction {
@@ -119,6 +130,7 @@ impl Transaction {
             awaited: false,
             doubt: false,
             two_phase_commit: false,
+            contention: contended::Contention::default(),
         }
     }
 
@@ -195,7 +207,7 @@ impl Transaction {
     /// Whether a transaction was begun and its end is not known yet.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        matches!(self.state, State::Open | State::Prepared | State::Ending { .. } | State::Failed { .. })
+        !matches!(self.state, State::New | State::Ready | State::Dead(_))
     }
 
     /// The error that a call must give now, if the transaction or the producer has failed.
@@ -291,6 +303,9 @@ impl Transaction {
         if let State::Dead(error) = &self.state {
             return Verdict::Failed(error.clone());
         }
+        if let Some(verdict) = self.handle_contended_init(response) {
+            return verdict;
+        }
         let answer = errors::init(response.error_code);
         self.settle(answer, response.error_code, "initialising the transactional producer", |this| {
             this.identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
@@ -311,7 +326,7 @@ impl Transaction {
                 Ok(())
             }
             State::New => Err(wrong("call init_transactions first")),
-            State::Ending { sent: true, commit: true } => Err(self.unknown_outcome()),
+            State::Ending { sent: true, commit: true } | State::Judging { .. } => Err(self.unknown_outcome()),
             _ => Err(wrong("a transaction is open: commit or abort it first")),
         }
     }
@@ -398,6 +413,7 @@ impl Transaction {
     /// Something in the transaction failed; it can only be aborted. `needs_epoch`: sequences are in doubt.
     pub fn fail(&mut self, error: TxnError, needs_epoch: bool) {
         self.needs_epoch |= needs_epoch;
+        let error = self.soften(error);
         match (&self.state, error.kind) {
             (State::Dead(_), _) => {}
             (_, TxnErrorKind::Fatal | TxnErrorKind::Fenced) => self.state = State::Dead(error),
@@ -422,6 +438,7 @@ impl Transaction {
         self.needs_epoch = false;
         self.expires_ms = None;
         self.doubt = false;
+        self.contention.finish();
     }
 
     fn settle(
@@ -459,7 +476,15 @@ impl Transaction {
                 self.state = State::Failed { error: error.clone(), over: true };
                 Verdict::Failed(error)
             }
-            Answer::Fenced => self.die(error(TxnErrorKind::Fenced, self.fenced_by())),
+            Answer::Fenced => {
+                let error = self.soften(error(TxnErrorKind::Fenced, self.fenced_by()));
+                let unended = matches!(self.state, State::Open | State::Ending { sent: false, .. });
+                if error.kind == TxnErrorKind::Fenced || !unended {
+                    return self.die(TxnError { kind: TxnErrorKind::Fenced, ..error });
+                }
+                self.fail(error.clone(), false);
+                Verdict::Failed(error)
+            }
             Answer::Fatal => self.die(error(TxnErrorKind::Fatal, "")),
         }
     }

@@ -6,6 +6,8 @@ use kafka_share_messages::add_partitions_to_txn_response::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnTopicResult,
 };
 
+mod contended;
+
 fn init_answer(code: ErrorCode) -> InitProducerIdResponse {
     InitProducerIdResponse { error_code: code, producer_id: 7, producer_epoch: 3, ..Default::default() }
 }
