@@ -12,7 +12,7 @@ use crate::acknowledgements::{
     ShareAcknowledgements, ShareGroupMetadata, StagedPart, TopicIdPartition, TransactionEnd,
 };
 use crate::net::CoordinatorKind;
-use crate::{Error, ErrorKind, MetricsSnapshot, Result, Severity};
+use crate::{Error, ErrorKind, MetricsSnapshot, Result};
 use kafka_share_core::ledger::Conflict;
 use kafka_share_core::producer::BatchErrorKind;
 use kafka_share_core::transaction::{End, Transaction, TxnError, TxnErrorKind, Verdict};
@@ -180,7 +180,7 @@ impl TransactionalProducer {
     /// Asks for an identity until there is one; `take` is what the transaction makes of the answer.
     pub(super) async fn init_with(
         &self,
-        request: InitProducerIdRequest,
+        mut request: InitProducerIdRequest,
         take: fn(&mut Transaction, &InitProducerIdResponse) -> Verdict,
         deadline: Instant,
     ) -> Result<()> {
@@ -191,11 +191,13 @@ impl TransactionalProducer {
             let kind = CoordinatorKind::Transaction;
             let error = match cluster.call_coordinator(kind, &key, &request, deadline, |r| r.error_code).await {
                 Ok(response) => match self.shared.with_transaction(|t| take(t, &response))? {
-                    Verdict::Done => {
-                        self.shared.with(|s| s.machine.handle_transaction_settled());
-                        return Ok(());
-                    }
+                    Verdict::Done | Verdict::Undecided => return self.settled(),
                     Verdict::Failed(error) => return Err(transaction_error(error)),
+                    // With another epoch.
+                    Verdict::Retry(ErrorCode::PRODUCER_FENCED | ErrorCode::INVALID_PRODUCER_EPOCH) => {
+                        request = self.shared.with_transaction(|t| t.init_again())?;
+                        continue;
+                    }
                     Verdict::Retry(code) => Error::broker(code, "initialising the transactional producer", None),
                 },
                 // Asking again is harmless: it only gives a later epoch.
@@ -302,7 +304,11 @@ impl TransactionalProducer {
         // From here on brokers may have some of it.
         let identity = self.shared.with_transaction(|t| {
             t.check_open()?;
-            t.handle_joined();
+            if self.backend.is_ledger() {
+                t.expect_contenders();
+            } else {
+                t.handle_joined();
+            }
             Ok(t.identity())
         })?;
         let identity = identity.map_err(transaction_error)?;
@@ -346,7 +352,11 @@ impl TransactionalProducer {
             _ => TxnErrorKind::Abortable,
         };
         let core = TxnError { kind, code: error.code(), text: error.to_string() };
-        self.shared.with(|s| s.machine.fail_transaction(core.clone()));
+        // What is fatal to others may only be the end of this transaction.
+        let core = self.shared.with(|s| {
+            s.machine.fail_transaction(core.clone());
+            s.machine.transaction_mut().and_then(|t| t.check().err()).unwrap_or(core)
+        });
         self.shared.work.notify_one();
         transaction_error(core)
     }
@@ -370,12 +380,7 @@ impl TransactionalProducer {
         self.shared.with_transaction(Transaction::start_commit)?.map_err(|e| self.refuse_end(e))?;
         self.shared.with(|s| s.machine.seal_all());
         self.shared.idle(deadline).await?;
-        let mut result = self.end(deadline).await;
-        if let Err(error) = &result
-            && self.backend.knows_verdict()
-        {
-            result = self.resolve(error.clone(), deadline).await;
-        }
+        let result = self.end(deadline).await;
         match &result {
             Ok(()) => {
                 self.abandoned.store(false, Ordering::Release);
@@ -401,35 +406,14 @@ impl TransactionalProducer {
         let mut guard = StagingGuard { producer: self, failure: Some("the commit was dropped".into()) };
         let sealed = self.backend.seal(&commit, deadline).await;
         guard.failure = None;
+        if self.backend.knows_verdict() {
+            self.shared.with_transaction(Transaction::expect_verdict)?;
+        }
         let Err(SealError { error, contended }) = sealed else { return Ok(()) };
         for (group, done) in contended.iter().flatten() {
             self.staged.contended(group, done);
         }
         Err(self.fail(error))
-    }
-
-    /// The commit was refused, which does not say what became of the transaction: another member may have ended it, or it
-    /// was committed by an earlier try. Its marker in the ledger tells.
-    async fn resolve(&self, refusal: Error, deadline: Instant) -> Result<()> {
-        let Some(request) = self.shared.with_transaction(Transaction::start_resolution)? else { return Err(refusal) };
-        let renewed = self.init_with(request, Transaction::handle_init, deadline).await;
-        // One who took this transactional id over has ended the transaction too.
-        if renewed.as_ref().is_err_and(|e| !e.is_fatal()) {
-            return renewed;
-        }
-        match self.backend.verdict(deadline).await {
-            Ok(Some(true)) => Ok(()),
-            Ok(Some(false)) => {
-                renewed?;
-                let text = "the transaction was aborted: another member waited for its records, or it was too old; abort it here \
-                            too, its records come again";
-                Err(transaction_error(self.shared.with_transaction(|t| t.handle_found_aborted(text))?))
-            }
-            Ok(None) => Err(renewed.err().unwrap_or(refusal)),
-            Err(error) => {
-                Err(error.context("whether the transaction was committed is not known").with_severity(Severity::Fatal))
-            }
-        }
     }
 
     /// Gives up the open transaction: its records are never seen by read_committed readers, and the acknowledgements
@@ -476,17 +460,22 @@ impl TransactionalProducer {
         loop {
             let (known, end, v2) = self.shared.with_transaction(|t| (t.may_be_committed(), t.end(), t.is_v2()))?;
             let why = match end.map_err(transaction_error)? {
-                End::Nothing => {
-                    self.shared.with(|s| s.machine.handle_transaction_settled());
-                    return Ok(());
-                }
-                End::NewEpoch(request) => return self.init_with(request, Transaction::handle_init, deadline).await,
-                End::EndTxn(request) => match self.end_once(&request, v2, deadline).await {
-                    Ok(Verdict::Done) if self.shared.with_transaction(|t| t.needs_new_epoch())? => continue,
-                    Ok(Verdict::Done) => {
-                        self.shared.with(|s| s.machine.handle_transaction_settled());
+                End::Nothing => return self.settled(),
+                End::NewEpoch(request) => {
+                    self.init_with(request, Transaction::handle_init, deadline).await?;
+                    if !self.shared.with_transaction(|t| t.is_judging())? {
                         return Ok(());
                     }
+                    continue;
+                }
+                End::Verdict => match self.learn_verdict(deadline).await? {
+                    Verdict::Done => return self.settled(),
+                    _ => continue,
+                },
+                End::EndTxn(request) => match self.end_once(&request, v2, deadline).await {
+                    Ok(Verdict::Done) if self.shared.with_transaction(|t| t.needs_new_epoch())? => continue,
+                    Ok(Verdict::Done) => return self.settled(),
+                    Ok(Verdict::Undecided) => continue,
                     Ok(Verdict::Failed(error)) => return Err(transaction_error(error)),
                     Ok(Verdict::Retry(code)) => code.to_string(),
                     Err(error) => {
@@ -506,6 +495,35 @@ impl TransactionalProducer {
                 return Err(transaction_error(error));
             }
         }
+    }
+
+    /// The transaction is over, and the machine goes on with the identity that it has now.
+    fn settled(&self) -> Result<()> {
+        self.shared.with(|s| s.machine.handle_transaction_settled());
+        Ok(())
+    }
+
+    /// The coordinator cannot tell what became of the commit: another member may have ended the transaction, or an earlier
+    /// try has. What the backend knows decides.
+    async fn learn_verdict(&self, deadline: Instant) -> Result<Verdict> {
+        let why = match self.backend.verdict(deadline).await {
+            Ok(Some(committed)) => {
+                return match self.shared.with_transaction(|t| t.handle_verdict(committed))? {
+                    Verdict::Failed(error) => {
+                        self.finish(TransactionEnd::Aborted);
+                        Err(transaction_error(error))
+                    }
+                    verdict => Ok(verdict),
+                };
+            }
+            Ok(None) => "the marker of the transaction is not in the ledger any more".to_owned(),
+            Err(error) if error.is_fatal() => error.to_string(),
+            Err(error) => {
+                let unknown = self.shared.with_transaction(|t| t.handle_end_given_up(&error.to_string()))?;
+                return Err(transaction_error(unknown));
+            }
+        };
+        Err(transaction_error(self.shared.with_transaction(|t| t.handle_no_verdict(&why))?))
     }
 
     async fn end_once(&self, request: &EndTxnRequest, v2: bool, deadline: Instant) -> Result<Verdict> {

@@ -133,32 +133,29 @@ impl AckTable {
         self.pending += more as usize;
     }
 
-    /// Stages a range of offsets for a transaction: records that are held, or acknowledged with the same type and not sent.
-    /// `types`: one for all, or one per offset. `None`, and nothing changed, where one of them is neither.
-    pub fn stage_range(
+    /// Stages ranges of offsets for a transaction: records that are held, or acknowledged with the same type and not sent.
+    /// The types of a range are one for all, or one per offset. `None`, and nothing changed, where one of the records is
+    /// neither.
+    pub fn stage_ranges<'a>(
         &mut self,
-        tp: TopicIdPartition,
-        first: i64,
-        last: i64,
-        types: &[AckType],
+        ranges: impl IntoIterator<Item = (TopicIdPartition, i64, i64, &'a [AckType])>,
     ) -> Option<Vec<Taken>> {
         let mut found: Vec<(RecordHandle, i64, AckType)> = Vec::new();
-        for offset in first..=last {
-            let ack = *types.get((offset - first) as usize).or(types.first())?;
-            let handle = self.find(tp, offset).ok()?;
-            match self.slot(handle.slot)?.states[handle.index as usize] {
-                // Nothing is there to be said of an offset without a record; that goes to the broker by itself.
-                gap if gap != HELD && type_of(gap) == GAP => {}
-                HELD => found.push((handle, offset, ack)),
-                state if state == PENDING | ack as u8 => found.push((handle, offset, ack)),
-                _ => return None,
+        for (tp, first, last, types) in ranges {
+            for offset in first..=last {
+                let ack = *types.get((offset - first) as usize).or(types.first())?;
+                let handle = self.find(tp, offset).ok()?;
+                match self.slot(handle.slot)?.states[handle.index as usize] {
+                    // Nothing is there to be said of an offset without a record; that goes to the broker by itself.
+                    gap if gap != HELD && type_of(gap) == GAP => {}
+                    HELD => found.push((handle, offset, ack)),
+                    state if state == PENDING | ack as u8 => found.push((handle, offset, ack)),
+                    _ => return None,
+                }
             }
         }
-        let mut taken = Vec::new();
-        for part in found.chunk_by(|(a, ..), (b, ..)| a.slot == b.slot) {
-            taken.extend(self.stage_found(part));
-        }
-        Some(taken)
+        let parts = found.chunk_by(|(a, ..), (b, ..)| a.slot == b.slot);
+        Some(parts.filter_map(|part| self.stage_found(part)).collect())
     }
 
     /// Stages records of one slot.

@@ -331,16 +331,14 @@ impl ShareConsumer {
         std::iter::from_fn(|| self.table.poll_quiet_outcome()).find(|o| o.ack_type != Some(AckType::Release))
     }
 
-    /// Stages a range of offsets for a transaction, which the application names by itself. `types`: one for all, or one per
-    /// offset. `None`, and nothing changed, where one of the records is not held, or was acknowledged otherwise.
-    pub fn stage_range(
+    /// Stages ranges of offsets for a transaction, which the application names by itself. The types of a range are one for
+    /// all, or one per offset. `None`, and nothing changed, where one of the records is not held, or was acknowledged
+    /// otherwise.
+    pub fn stage_ranges<'a>(
         &mut self,
-        tp: TopicIdPartition,
-        first: i64,
-        last: i64,
-        types: &[AckType],
+        ranges: impl IntoIterator<Item = (TopicIdPartition, i64, i64, &'a [AckType])>,
     ) -> Option<Vec<Taken>> {
-        self.table.stage_range(tp, first, last, types)
+        self.table.stage_ranges(ranges)
     }
 
     /// When the first lock of staged records ends, as far as this client knows; `None` where one is lost.

@@ -85,6 +85,18 @@ impl Transaction {
         Verdict::Done
     }
 
+    /// Nobody can say what became of the commit. The error to give.
+    pub fn handle_no_verdict(&mut self, why: &str) -> TxnError {
+        let code = match &self.state {
+            State::Judging { error, .. } => error.code,
+            _ => None,
+        };
+        let text = format!("whether the transaction was committed is not known, and nothing can tell any more: {why}");
+        let error = TxnError { kind: TxnErrorKind::Fatal, code, text };
+        self.state = State::Dead(error.clone());
+        error
+    }
+
     /// Whether a commit was refused in a way that only what is found elsewhere can explain: more of
     /// [`Transaction::end`] is to be done.
     #[must_use]

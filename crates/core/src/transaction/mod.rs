@@ -9,7 +9,6 @@ mod contended;
 mod ending;
 mod errors;
 mod prepared;
-mod resolution;
 
 pub use checkpoints::{CheckpointError, CheckpointState, Checkpoints, MAX_POOL};
 pub use errors::{TxnError, TxnErrorKind, Verdict};

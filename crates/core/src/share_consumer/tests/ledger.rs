@@ -336,7 +336,7 @@ fn after_a_conflict_the_rest_comes_again_under_its_lock() {
         assert_eq!(rig.look(&book), [0, 1, 4, 6, 7, 8, 9]);
         assert_eq!(rig.requests().len(), 0);
         // The next time they pause, as nothing was done.
-        let again = rig.machine.stage_range(tp(0), 6, 9, &[AckType::Accept]).expect("held");
+        let again = rig.machine.stage_ranges([(tp(0), 6, 9, &[AckType::Accept][..])]).expect("held");
         rig.machine.abort_by_ledger(rig.now, &again, &[], true);
         assert!(rig.look(&book).is_empty());
         rig.now += Duration::from_secs(1);
@@ -410,18 +410,20 @@ fn ranges_that_the_application_names_are_staged_if_they_are_held() {
     rig.machine.acknowledge_offset(rig.now, tp(0), 3, AckType::Accept).unwrap();
     rig.machine.acknowledge_offset(rig.now, tp(0), 4, AckType::Reject).unwrap();
     let one = [AckType::Accept];
-    assert_eq!(rig.machine.stage_range(tp(0), 0, 4, &one), None, "4 is rejected");
-    assert_eq!(rig.machine.stage_range(tp(0), 15, 20, &one), None, "20 was not acquired");
-    assert_eq!(rig.machine.stage_range(tp(1), 0, 1, &one), None);
+    assert_eq!(rig.machine.stage_ranges([(tp(0), 0, 4, &one[..])]), None, "4 is rejected");
+    let two = [(tp(0), 0, 1, &one[..]), (tp(0), 4, 4, &one[..])];
+    assert_eq!(rig.machine.stage_ranges(two), None, "nor is the first staged then");
+    assert_eq!(rig.machine.stage_ranges([(tp(0), 15, 20, &one[..])]), None, "20 was not acquired");
+    assert_eq!(rig.machine.stage_ranges([(tp(1), 0, 1, &one[..])]), None);
     let types = [AckType::Accept, AckType::Reject, AckType::Accept];
-    let mixed = rig.machine.stage_range(tp(0), 3, 5, &types).unwrap();
+    let mixed = rig.machine.stage_ranges([(tp(0), 3, 5, &types[..])]).unwrap();
     let batches: Vec<_> = mixed.iter().flat_map(|t| &t.batches).map(|b| (b.first, b.last, b.types.clone())).collect();
     assert_eq!(batches, [(3, 3, vec![1]), (4, 4, vec![3]), (5, 5, vec![1])]);
-    let both = rig.machine.stage_range(tp(0), 6, 19, &one).unwrap();
+    let both = rig.machine.stage_ranges([(tp(0), 6, 19, &one[..])]).unwrap();
     assert_eq!(both.iter().map(|t| (t.ask, t.batches[0].first)).collect::<Vec<_>>(), [(1, 6), (2, 10)]);
-    assert_eq!(rig.machine.stage_range(tp(0), 9, 10, &one), None, "in a transaction");
+    assert_eq!(rig.machine.stage_ranges([(tp(0), 9, 10, &one[..])]), None, "in a transaction");
     // Nothing of it goes the ordinary way.
-    assert_eq!(rig.machine.acknowledge_chunk(rig.now, &chunks[0], AckType::Accept), 3);
+    assert_eq!(rig.machine.acknowledge_chunks(rig.now, &chunks[..1], AckType::Accept), Ok(3));
     rig.machine.commit(rig.now + LOCK);
     assert_eq!(rig.confirm(), [(0, 2, vec![1])]);
 }
