@@ -9,8 +9,10 @@ mod consume;
 mod demo;
 mod exit;
 mod groups;
+mod pipe;
 mod produce;
 mod progress;
+mod record_json;
 mod signals;
 mod text;
 
@@ -35,6 +37,7 @@ const AFTER_HELP: &str = "Examples:
   kshare broker --data-dir data --topic orders:4   the same, kept on disk from run to run
   kshare produce orders --bootstrap-server HOST:9092 < lines.txt
   kshare consume orders --group billing --bootstrap-server HOST:9092
+  kshare pipe --from orders --to bills --group billing --bootstrap-server HOST:9092 -- ./bill
   kshare groups describe billing --bootstrap-server HOST:9092
   kshare conformance --bootstrap-server HOST:9092   judges a broker
   kshare bench                                 what consuming costs; also bench produce, bench transactions
@@ -49,6 +52,8 @@ enum Command {
     Produce(produce::ProduceArgs),
     /// Prints records as a member of a share group, and accepts those that were printed.
     Consume(consume::ConsumeArgs),
+    /// Runs any program as a processor between topics, exactly once.
+    Pipe(pipe::PipeArgs),
     /// Lists, describes, resets, deletes and configures share groups.
     Groups(groups::GroupsArgs),
     /// Runs the embedded broker. For development and tests: production is Apache Kafka.
@@ -86,6 +91,7 @@ fn main() -> ExitCode {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
             Command::Produce(args) => Box::pin(produce::run(args)).await,
             Command::Consume(args) => Box::pin(consume::run(args)).await,
+            Command::Pipe(args) => Box::pin(pipe::run(args)).await,
             Command::Groups(args) => Box::pin(groups::run(args)).await,
             Command::Broker(args) => Box::pin(broker::run(args)).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,

@@ -19,6 +19,30 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     text
 }
 
+/// The bytes of standard base64 with padding; `None` where it is none.
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let (chunks, rest) = text.as_bytes().as_chunks::<4>();
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for (i, chunk) in chunks.iter().enumerate() {
+        let padding = chunk.iter().rev().take_while(|b| **b == b'=').count();
+        if padding > 2 || (padding > 0 && i + 1 < chunks.len()) {
+            return None;
+        }
+        let digits = chunk[..4 - padding].iter().map(|b| digit(*b)).collect::<Option<Vec<u8>>>()?;
+        let word = digits.iter().enumerate().fold(0_u32, |word, (i, d)| word | u32::from(*d) << (18 - 6 * i));
+        bytes.extend(&word.to_be_bytes()[1..4 - padding]);
+    }
+    rest.is_empty().then_some(bytes)
+}
+
 const BASE64: &str = "base64:";
 
 /// A value as one line: text as it is; what is no text, holds control characters or looks like base64 itself, as
@@ -157,8 +181,12 @@ mod tests {
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
         {
             assert_eq!(base64(bytes.as_bytes()), text);
+            assert_eq!(from_base64(text).as_deref(), Some(bytes.as_bytes()));
         }
         assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+        for bad in ["Z", "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9*", "Zm 9"] {
+            assert_eq!(from_base64(bad), None, "{bad}");
+        }
     }
 
     #[test]

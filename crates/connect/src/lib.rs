@@ -18,6 +18,7 @@ mod worker_task;
 pub use config::{ConnectorConfig, DeliverySemantics, Tolerance, WorkerConfig};
 pub use error::ConnectError;
 pub use record::{Data, SinkRecord};
+pub use renewal::Renewal;
 pub use task::{ErrantRecordReporter, SinkConnector, SinkTask, SinkTaskContext};
 pub use worker::{TaskState, TaskStatus, Worker};
 pub use worker_task::WorkerShareSinkTask;

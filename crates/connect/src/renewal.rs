@@ -5,16 +5,19 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// When the locks of a batch are renewed.
+///
+/// Brokers that cannot renew locks (Kafka 4.1) are not asked to: the work must end within the lock there.
 #[derive(Debug)]
-pub(crate) struct Renewal {
+pub struct Renewal {
     ids: Vec<RecordId>,
     lock: Option<Duration>,
     due: Instant,
 }
 
 impl Renewal {
-    /// For the records of a poll that has just returned.
-    pub(crate) fn new(ids: Vec<RecordId>, lock: Option<Duration>) -> Self {
+    /// For the records of a poll that has just returned, with the length of their locks.
+    #[must_use]
+    pub fn new(ids: Vec<RecordId>, lock: Option<Duration>) -> Self {
         let mut renewal = Renewal { ids, lock, due: Instant::now() };
         renewal.rearm();
         renewal
@@ -27,7 +30,10 @@ impl Renewal {
 
     /// Does `work`, and renews meanwhile. No renewal is under way any more when it returns, so that the records take
     /// their final acknowledgement.
-    pub(crate) async fn during<T>(&mut self, consumer: &KafkaShareConsumer, work: impl Future<Output = T>) -> T {
+    ///
+    /// # Cancel safety
+    /// The work is dropped with it; a renewal may have gone out.
+    pub async fn during<T>(&mut self, consumer: &KafkaShareConsumer, work: impl Future<Output = T>) -> T {
         let Some(lock) = self.lock else { return work.await };
         tokio::pin!(work);
         loop {

@@ -1,8 +1,8 @@
 //! Records as lines on the standard output.
 
+use crate::record_json::as_json;
 use crate::text;
 use kafka_share::ShareRecord;
-use serde_json::{Value, json};
 use std::io::{BufWriter, Stdout, Write};
 
 /// Prints records.
@@ -36,18 +36,4 @@ impl Printer {
     pub(super) fn flush(&mut self) -> std::io::Result<()> {
         self.out.flush()
     }
-}
-
-fn as_json(record: &ShareRecord<'_>) -> Value {
-    let header = |h: kafka_share::Header<'_>| json!({ "name": text::json_bytes(Some(h.key)), "value": text::json_bytes(h.value) });
-    json!({
-        "topic": record.topic(),
-        "partition": record.partition(),
-        "offset": record.offset(),
-        "timestamp": record.timestamp(),
-        "key": text::json_bytes(record.key()),
-        "value": text::json_bytes(record.value()),
-        "headers": record.headers().into_iter().map(header).collect::<Vec<_>>(),
-        "delivery_count": record.delivery_count(),
-    })
 }

@@ -86,15 +86,19 @@ impl Run {
     }
 }
 
-/// `kshare` without a word about the cluster.
-pub(crate) fn bare(args: &[&str], input: &[u8]) -> Run {
+/// Starts `kshare` without a word about the cluster.
+pub(crate) fn start(args: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kshare"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("kshare starts");
-    let mut stdin = child.stdin.take().expect("piped");
+    Running::new(command.spawn().expect("kshare starts"))
+}
+
+/// `kshare` without a word about the cluster.
+pub(crate) fn bare(args: &[&str], input: &[u8]) -> Run {
+    let mut running = start(args);
+    let mut stdin = running.take_input();
     let input = input.to_owned();
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let mut running = Running::new(child);
     let mut out = String::new();
     running.out.read_to_string(&mut out).expect("text");
     let (status, err) = running.wait();
@@ -115,10 +119,7 @@ impl Kshare {
 
     /// Starts it.
     pub(crate) fn spawn(&self, args: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kshare"));
-        command.args(args).args(["--bootstrap-server", &self.servers]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running::new(command.spawn().expect("kshare starts"))
+        start(&[args, &["--bootstrap-server", &self.servers]].concat())
     }
 
     pub(crate) fn produce(&self, topic: &str, lines: &str) {
