@@ -59,7 +59,6 @@ impl ShareGroupMetadata {
     }
 
     /// The consumer that it is of.
-    #[allow(dead_code)]
     pub(crate) fn of_member(mut self, member: Arc<dyn LedgerMember>) -> Self {
         self.member = Some(member);
         self
@@ -177,6 +176,9 @@ pub(crate) trait StagedPart: Send + Sync {
     /// Other transactions stand in the way, so that this one is aborted: what they have committed for the group is to be
     /// acknowledged as they did, and the rest comes again.
     fn contended(&mut self, _group: &str, _done: &[Conflict]) {}
+
+    /// Has the locks of the records renewed, where they may end during the commit and that is possible.
+    fn renew(&self) {}
 
     /// The end.
     fn ended(self: Box<Self>, end: TransactionEnd);

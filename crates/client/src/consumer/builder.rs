@@ -3,6 +3,7 @@
 use super::KafkaShareConsumer;
 use super::shared::{Options, Shared};
 use crate::config::{boolean, check_millis, millis};
+use crate::ledger::{AckBackendChoice, LedgerSettings};
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::share_acks::AckOutcome;
@@ -90,6 +91,7 @@ pub struct ShareConsumerBuilder {
     lock_renewal: Option<Duration>,
     callback: Option<OutcomeCallback>,
     creates_topics: bool,
+    ledger: LedgerSettings,
 }
 
 /// What [`ShareConsumerBuilder::acknowledgement_commit_callback`] is given.
@@ -125,6 +127,7 @@ impl ShareConsumerBuilder {
             lock_renewal: None,
             callback: None,
             creates_topics: true,
+            ledger: LedgerSettings::default(),
         }
     }
 
@@ -178,6 +181,7 @@ impl ShareConsumerBuilder {
             "fetch.min.bytes" => self.min_bytes = number()?,
             "fetch.max.bytes" => self.max_bytes = number()?,
             "allow.auto.create.topics" => self.creates_topics = boolean(name, value)?,
+            _ if self.ledger.set(name, value)? => {}
             _ if self.client.set(name, value)? => {}
             _ => match WITHOUT_EFFECT.iter().find(|(n, _)| *n == name) {
                 Some((_, reason)) => tracing::warn!(name, reason, "property has no effect on this share consumer"),
@@ -283,6 +287,32 @@ impl ShareConsumerBuilder {
         self
     }
 
+    /// `share.ack.transaction.backend` (default: not said): how acknowledgements of this consumer get into transactions. With
+    /// `Ledger`, or `Auto` on a cluster that has no transactional acknowledgements, the [ledger](crate::ledger) is read to
+    /// its end before the first record is asked for, and records that others have done or are about to do are not handed
+    /// out. Say so wherever a group uses the ledger: it takes nearly all conflicts out of the transactions. Where nothing is
+    /// said, the ledger is read from the first transaction on that uses it.
+    ///
+    /// A ledger that cannot be used is an error of every [`poll`](KafkaShareConsumer::poll), and looked for again about once
+    /// a second.
+    pub fn share_ack_backend(mut self, backend: AckBackendChoice) -> Self {
+        self.ledger.backend = Some(backend);
+        self
+    }
+
+    /// `share.ack.ledger.topic` (default `share-ack-ledger`): the topic of the [ledger](crate::ledger).
+    pub fn ledger_topic(mut self, name: impl Into<String>) -> Self {
+        self.ledger.topic = name.into();
+        self
+    }
+
+    /// `ledger.auto.create` (default false): makes the ledger topic where it is missing, as
+    /// [`NewLedger::new`](crate::ledger::NewLedger::new) has it.
+    pub fn ledger_auto_create(mut self, on: bool) -> Self {
+        self.ledger.auto_create = on;
+        self
+    }
+
     /// Shares connections and metadata with other clients of the same cluster.
     pub fn cluster(mut self, cluster: Arc<Cluster>) -> Self {
         self.cluster = Some(cluster);
@@ -306,6 +336,7 @@ impl ShareConsumerBuilder {
         if self.prefetch > 0 && self.acquire == AcquireMode::RecordLimit {
             return config("share.acquire.mode=record_limit locks no more than asked for: prefetch cannot go with it");
         }
+        self.ledger.validate()?;
         check_millis("fetch.max.wait.ms", self.max_wait)?;
         check_millis("lock_renewal", self.lock_renewal.unwrap_or_default())?;
         if self.max_wait >= self.client.request_timeout {
@@ -351,6 +382,7 @@ impl ShareConsumerBuilder {
             prefetches: self.prefetch > 0,
             callback: self.callback,
             creates_topics: self.creates_topics,
+            ledger: self.ledger,
         };
         KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, options)))
     }

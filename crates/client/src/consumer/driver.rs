@@ -1,5 +1,6 @@
 //! The task behind a share consumer: carries the machine's requests to brokers and their answers back.
 
+use super::ledger::{Follower, Found};
 use super::shared::Shared;
 use super::spans;
 use crate::alarm::Alarm;
@@ -32,6 +33,7 @@ enum Done {
     Acknowledge(i32, u64, Result<ShareAcknowledgeResponse>),
     Metadata(Result<Vec<TopicLeaders>>),
     Disconnected(i32, Connection),
+    Ledger(Result<Found>),
 }
 
 /// Tells everybody who waits when the task ends, however it ends.
@@ -42,6 +44,7 @@ impl Drop for StopGuard {
         self.0.cluster.drop_sessions(self.0.owner);
         // Whatever was said of records gets its outcome before anybody hears of the end.
         self.0.with(|m, now| m.abort(now));
+        self.0.ledger.detach();
         self.0.stopped.store(true, Ordering::Release);
         self.0.wake_app();
     }
@@ -56,6 +59,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         heartbeat: None,
         answered: false,
         awaited: HashSet::new(),
+        ledger: Follower::new(&shared),
     };
     let mut goodbye = None;
     let mut alarm = Alarm::new();
@@ -77,6 +81,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let deadline = deadline.into_iter().chain(goodbye).min();
         tokio::select! {
             () = shared.driver_woken() => {}
+            () = driver.ledger.news() => {}
             Some(done) = driver.tasks.join_next() => if driver.handle_done(done).is_break() { return },
             () = alarm.until(deadline) => {}
         }
@@ -99,16 +104,31 @@ struct Driver {
     answered: bool,
     /// Topics that do not exist, and are waited for.
     awaited: HashSet<Str>,
+    ledger: Follower,
 }
 
 impl Driver {
     /// Starts what the machine asks for; answers when it wants to be asked again.
     fn carry_actions(&mut self) -> Option<Instant> {
-        let (actions, deadline) = self.shared.with(|m, now| {
+        if let Some(search) = self.ledger.search(&self.shared) {
+            self.tasks.spawn(async move { Done::Ledger(search.await) });
+        }
+        self.ledger.carry(&self.shared);
+        let (actions, deadline, free) = self.shared.with(|m, now| {
             m.handle_timeout(now);
+            let before = m.next_ask();
             let actions: Vec<Action> = std::iter::from_fn(|| m.poll_action(now)).collect();
-            (actions, sleep_next(m))
+            // Before it is sent: what the ledger forgets from here on may be in its answer.
+            if m.next_ask() > before
+                && let Some(tail) = self.shared.ledger.tail()
+            {
+                tail.with(|r| r.note_asked(m.next_ask()));
+            }
+            (actions, sleep_next(m), m.take_aside_news())
         });
+        if free {
+            self.shared.wake_app();
+        }
         let failed = actions.into_iter().map(|action| self.start(action)).filter(|started| !started).count();
         // What could not be started has failed at once, and changed when there is something to do.
         if failed > 0 { self.shared.with(|m, _| sleep_next(m)) } else { deadline }
@@ -252,6 +272,7 @@ impl Driver {
                 }
                 self.shared.with(|m, now| m.handle_metadata_failure(now));
             }
+            Done::Ledger(found) => self.ledger.found(&self.shared, found),
             Done::Disconnected(node, connection) => {
                 if self.connections.get(&node).is_some_and(|c| c.same_as(&connection)) {
                     self.connections.remove(&node);

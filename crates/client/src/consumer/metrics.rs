@@ -9,6 +9,8 @@ use crate::metrics::{Meter, Metric, MetricsSnapshot, millis};
 const FETCH: &str = "consumer-share-fetch-manager-metrics";
 const COORDINATOR: &str = "consumer-share-coordinator-metrics";
 const CONSUMER: &str = "consumer-share-metrics";
+const LEDGER: [&str; 3] =
+    ["share-ack-ledger-done-elsewhere-total", "share-ack-ledger-confirmed-total", "share-ack-ledger-unconfirmed-total"];
 
 #[derive(Debug, Default)]
 struct State {
@@ -96,7 +98,8 @@ impl Metrics {
         self.state().poll_end = Some(Instant::now());
     }
 
-    pub(super) fn snapshot(&self) -> MetricsSnapshot {
+    /// `ledger`: records that others had done, and acknowledgements after a commit that brokers took and did not take.
+    pub(super) fn snapshot(&self, ledger: [u64; LEDGER.len()]) -> MetricsSnapshot {
         let now = Instant::now();
         let mut state = self.state();
         state.roll(now);
@@ -131,6 +134,9 @@ impl Metrics {
         put(CONSUMER, "time-between-poll-avg", state.between_polls.average());
         put(CONSUMER, "time-between-poll-max", state.between_polls.max());
         put(CONSUMER, "poll-idle-ratio-avg", state.idle.average());
+        for (name, count) in LEDGER.into_iter().zip(ledger) {
+            put(FETCH, name, count as f64);
+        }
         MetricsSnapshot::new(all)
     }
 }

@@ -4,6 +4,7 @@ mod acknowledger;
 mod builder;
 mod deserialize;
 mod driver;
+mod ledger;
 mod metrics;
 mod outcomes;
 mod owned;
@@ -226,7 +227,9 @@ impl KafkaShareConsumer {
     /// Counters and gauges under Java's names, at this moment.
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
-        self.shared.metrics.snapshot()
+        let (confirmed, failed) = self.shared.ledger.counts();
+        let done = self.shared.with(|m, _| m.settled_elsewhere());
+        self.shared.metrics.snapshot([done, confirmed, failed])
     }
 
     /// Group, member and epoch, for acknowledgements in a transaction.

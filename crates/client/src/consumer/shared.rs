@@ -1,16 +1,18 @@
 //! What a share consumer's handles and its driver share: the machine behind a mutex, and two bells.
 
 use super::builder::{AcknowledgementMode, OutcomeCallback};
+use super::ledger::{LedgerLink, Look, Member};
 use super::metrics::Metrics;
 use super::outcomes::CommitOutcomes;
 use super::owned::OwnedShareRecord;
 use super::records::{RecordId, ShareRecords};
 use crate::acknowledgements::ShareGroupMetadata;
+use crate::ledger::LedgerSettings;
 use crate::net::{Cluster, SessionOwner};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::share_acks::{AckError, AckOutcome, AckType, Outcome, RecordHandle};
-use kafka_share_core::share_consumer::{Chunk, CommitResult, ConsumerEvent, ShareConsumer};
+use kafka_share_core::share_consumer::{Chunk, CommitResult, ConsumerEvent, ShareConsumer, Standings};
 use kafka_share_core::share_fetch::DecodeLimits;
 use kafka_share_wire::Str;
 use std::collections::VecDeque;
@@ -44,6 +46,7 @@ pub(crate) struct Shared {
     /// Whether the driver has something to do when records were handed out.
     eager: bool,
     pub(super) metrics: Metrics,
+    pub(super) ledger: LedgerLink,
     machine: Mutex<ShareConsumer>,
     /// Rung when the driver has something to do.
     driver: Notify,
@@ -84,6 +87,7 @@ pub(super) struct Options {
     pub(super) prefetches: bool,
     pub(super) callback: Option<OutcomeCallback>,
     pub(super) creates_topics: bool,
+    pub(super) ledger: LedgerSettings,
 }
 
 impl Shared {
@@ -100,6 +104,7 @@ impl Shared {
             creates_topics: options.creates_topics,
             eager: options.renews || options.prefetches,
             metrics: Metrics::default(),
+            ledger: LedgerLink::new(options.ledger),
             machine: Mutex::new(machine),
             driver: Notify::new(),
             app: Notify::new(),
@@ -187,6 +192,10 @@ impl Shared {
             }
             inbox.outcomes.push_back(outcome);
         }
+        drop(inbox);
+        while let Some(outcome) = machine.poll_quiet_outcome() {
+            self.ledger.note(&outcome);
+        }
         any
     }
 
@@ -272,8 +281,8 @@ impl Shared {
     }
 
     fn poll_now(self: &Arc<Self>) -> Option<Result<ShareRecords>> {
-        let taken = self.take_now(|m, now| {
-            let chunks = m.take_records(now);
+        let taken = self.take_now(|m, now, look| {
+            let chunks = m.take_up_to(now, usize::MAX, look);
             let name = |c: &Chunk| m.topic_name(c.tp().topic_id).cloned().unwrap_or_default();
             let names: Vec<_> = chunks.iter().map(name).collect();
             (!chunks.is_empty()).then_some((chunks, names))
@@ -287,8 +296,8 @@ impl Shared {
 
     /// The next record by itself. Allocates nothing where one waits in the buffer.
     pub(super) fn next_now(&self) -> Option<Result<OwnedShareRecord>> {
-        let taken = self.take_now(|m, now| {
-            let chunk = m.take_one(now, None)?;
+        let taken = self.take_now(|m, now, look| {
+            let chunk = m.take_one(now, look)?;
             let name = m.topic_name(chunk.tp().topic_id).cloned().unwrap_or_default();
             let entry = *chunk.entries().first()?;
             Some(OwnedShareRecord::new(name, self.number, chunk, entry))
@@ -297,7 +306,10 @@ impl Shared {
     }
 
     /// What a poll returns at this moment; `None` where it has to wait.
-    fn take_now<T>(&self, take: impl FnOnce(&mut ShareConsumer, Instant) -> Option<T>) -> Option<Result<T>> {
+    fn take_now<T>(
+        &self,
+        take: impl FnOnce(&mut ShareConsumer, Instant, Option<&dyn Standings>) -> Option<T>,
+    ) -> Option<Result<T>> {
         if self.wakeup.swap(false, Ordering::AcqRel) {
             return Some(Err(Error::new(ErrorKind::Wakeup, "poll was ended by wakeup()")));
         }
@@ -310,11 +322,22 @@ impl Shared {
         if let Some(error) = self.failure() {
             return Some(Err(error));
         }
+        let tail = self.ledger.tail();
         let (taken, news) = self.with(|m, now| {
+            if let Some(Err(error)) = tail.as_ref().map(|tail| self.check_ledger(tail, m)) {
+                return (Err(error), false);
+            }
             let before = (m.is_waiting(), m.has_records());
-            let taken = take(m, now);
-            (taken, before != (m.is_waiting(), m.has_records()))
+            let look = tail.as_deref().map(Look);
+            let taken = take(m, now, look.as_ref().map(|look| look as &dyn Standings));
+            // What waits for another's transaction is followed up by the driver.
+            let waits = tail.is_some() && taken.is_none();
+            (Ok(taken), waits || before != (m.is_waiting(), m.has_records()))
         });
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => return Some(Err(error)),
+        };
         // An empty-handed poll rings only where the driver has something to plan now: it rings back, and the two would keep
         // each other awake.
         if if taken.is_none() { news } else { self.eager } {
@@ -454,7 +477,7 @@ impl Shared {
         self.wait(never, next).await.flatten()
     }
 
-    pub(super) fn group_metadata(&self) -> Result<ShareGroupMetadata> {
+    pub(super) fn group_metadata(self: &Arc<Self>) -> Result<ShareGroupMetadata> {
         self.with(|m, _| {
             let membership = m.membership();
             if !membership.is_joined() {
@@ -462,11 +485,9 @@ impl Shared {
                     format!("the consumer is not a member of share group {:?} at the moment", membership.group_id());
                 return Err(Error::new(ErrorKind::InvalidState, text));
             }
-            Ok(ShareGroupMetadata::new(
-                membership.group_id().as_str(),
-                membership.member_id().as_str(),
-                membership.epoch(),
-            ))
+            let (group, member) = (membership.group_id().as_str(), membership.member_id().as_str());
+            let metadata = ShareGroupMetadata::new(group, member, membership.epoch());
+            Ok(metadata.of_member(Arc::new(Member(Arc::clone(self)))))
         })
     }
 

@@ -2,10 +2,13 @@
 
 use super::KafkaShareConsumer;
 use super::builder::AcknowledgementMode;
+use super::ledger::Member;
 use super::records::{RecordId, ShareRecords};
 use super::shared::Shared;
 use crate::acknowledgements::{ShareAcknowledgements, StagedPart, TransactionEnd};
+use crate::ledger::LedgerPart;
 use crate::{Error, ErrorKind, Result};
+use kafka_share_core::ledger::Conflict;
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::share_acks::{AckType, Outcome, Taken};
 use std::sync::Arc;
@@ -18,6 +21,31 @@ struct Staged {
     pending_before: bool,
     /// Those that the transaction may not have.
     refused: Vec<Taken>,
+    /// No broker knows of them before the end, and each is told after it.
+    by_ledger: bool,
+    /// Others were in the way, and have committed this.
+    contended: Option<Vec<Conflict>>,
+}
+
+impl Staged {
+    fn new(shared: &Arc<Shared>, taken: Vec<Taken>, pending_before: bool) -> Self {
+        let shared = Arc::clone(shared);
+        Staged { shared, taken, pending_before, refused: Vec::new(), by_ledger: false, contended: None }
+    }
+
+    /// The end of a transaction whose acknowledgements are in the ledger.
+    fn ended_by_ledger(&mut self, taken: &[Taken], committed: bool) {
+        let (again, done) = (self.contended.is_some(), self.contended.take().unwrap_or_default());
+        self.shared.with(|m, now| match committed {
+            true => m.commit_by_ledger(now, taken),
+            false => m.abort_by_ledger(now, taken, &done, again),
+        });
+        if !committed {
+            self.shared.wake_driver();
+            // Some may come again at once.
+            self.shared.wake_app();
+        }
+    }
 }
 
 impl StagedPart for Staged {
@@ -25,9 +53,31 @@ impl StagedPart for Staged {
         self.refused.extend(self.taken.extract_if(.., |taken| which(taken.tp)));
     }
 
+    fn ledger(&self) -> Option<LedgerPart> {
+        let lowest_ask = self.taken.iter().map(|taken| taken.ask).min()?;
+        Some(LedgerPart { member: Arc::new(Member(Arc::clone(&self.shared))), lowest_ask })
+    }
+
+    fn staged_by_ledger(&mut self) {
+        self.by_ledger = true;
+    }
+
+    fn contended(&mut self, group: &str, done: &[Conflict]) {
+        let known = self.contended.get_or_insert_default();
+        if group == self.shared.group_id.as_str() {
+            known.extend_from_slice(done);
+        }
+    }
+
+    fn renew(&self) {
+        if self.shared.with(|m, now| m.renew_staged(now, &self.taken)) {
+            self.shared.wake_driver();
+        }
+    }
+
     fn ended(mut self: Box<Self>, end: TransactionEnd) {
         let refused = std::mem::take(&mut self.refused);
-        if !refused.is_empty() && end == TransactionEnd::Aborted {
+        if !refused.is_empty() && end == TransactionEnd::Aborted && !self.by_ledger {
             self.shared.with(|m, now| m.release_from_transaction(now, &refused));
             self.shared.wake_driver();
         } else {
@@ -35,6 +85,9 @@ impl StagedPart for Staged {
         }
         let taken = std::mem::take(&mut self.taken);
         let outcome = match end {
+            TransactionEnd::Committed | TransactionEnd::Aborted if self.by_ledger => {
+                return self.ended_by_ledger(&taken, end == TransactionEnd::Committed);
+            }
             TransactionEnd::Committed => Outcome::Acknowledged,
             TransactionEnd::Aborted => Outcome::LockLost,
             TransactionEnd::Unknown => Outcome::Unknown,
@@ -78,8 +131,15 @@ pub(super) fn take_pending(shared: &Arc<Shared>) -> Result<ShareAcknowledgements
     package(shared, taken, true)
 }
 
+/// Takes out of the ordinary path what the application has put together by itself.
+pub(super) fn stage_by_hand(shared: &Arc<Shared>, acks: &ShareAcknowledgements) -> Result<Box<dyn StagedPart>> {
+    let ranges = acks.iter().map(|(tp, batch)| (tp, batch.first_offset(), batch.last_offset(), batch.types()));
+    let taken = shared.with(|m, _| m.stage_ranges(ranges)).ok_or_else(not_held)?;
+    Ok(Box::new(Staged::new(shared, taken, false)))
+}
+
 fn package(shared: &Arc<Shared>, taken: Vec<Taken>, pending_before: bool) -> Result<ShareAcknowledgements> {
-    let staged = Staged { shared: Arc::clone(shared), taken, pending_before, refused: Vec::new() };
+    let staged = Staged::new(shared, taken, pending_before);
     let mut acks = ShareAcknowledgements::new();
     for taken in &staged.taken {
         for batch in &taken.batches {

@@ -72,6 +72,10 @@ impl Staged {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|part| part.contended(group, done));
     }
 
+    fn renew(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|part| part.renew());
+    }
+
     fn end(&self, end: TransactionEnd) {
         let parts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for part in parts {
@@ -403,6 +407,9 @@ impl TransactionalProducer {
             })
         })?;
         let Some(commit) = commit else { return Ok(()) };
+        if self.backend.is_ledger() {
+            self.staged.renew();
+        }
         let mut guard = StagingGuard { producer: self, failure: Some("the commit was dropped".into()) };
         let sealed = self.backend.seal(&commit, deadline).await;
         guard.failure = None;

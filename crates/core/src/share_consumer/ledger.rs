@@ -341,34 +341,25 @@ impl ShareConsumer {
         self.table.stage_ranges(ranges)
     }
 
-    /// When the first lock of staged records ends, as far as this client knows; `None` where one is lost.
-    #[must_use]
-    pub fn staged_lock(&self, taken: &[Taken]) -> Option<Instant> {
-        taken.iter().map(|t| self.table.staged_lock(t)).try_fold(None, |least: Option<Instant>, lock| {
-            lock.map(|lock| Some(least.map_or(lock, |least| least.min(lock))))
-        })?
-    }
-
-    /// Renews the locks of staged records, which stay staged. The number answered is one for
-    /// [`ShareConsumer::poll_commit`], which tells by share-partition whether they were held.
-    pub fn renew_staged(&mut self, deadline: Instant, taken: &[Taken]) -> u64 {
-        self.next_commit += 1;
-        let id = self.next_commit;
-        let mut commit = super::Commit::default();
+    /// Renews the locks of staged records that have less than half of their time left, where their brokers can. They stay
+    /// staged, and nothing depends on the answer: a lost lock does not keep a transaction from being committed, it only lets
+    /// others begin on the records in vain. Answers whether there is something to send.
+    pub fn renew_staged(&mut self, now: Instant, taken: &[Taken]) -> bool {
+        let (enough, deadline) = (now + self.assumed_lock() / 2, now + self.config.api_timeout);
         let mut by_node: BTreeMap<i32, Vec<Taken>> = BTreeMap::new();
-        for taken in taken {
-            match self.table.renewal_of_staged(taken) {
-                Some((node, renewal)) => by_node.entry(node).or_default().push(renewal),
-                None => drop(commit.results.insert(taken.tp, Outcome::LockLost)),
+        for taken in taken.iter().filter(|t| self.table.check_renewal(t.slot, AckType::Renew).is_ok()) {
+            if self.table.staged_lock(taken).is_some_and(|until| until < enough)
+                && let Some((node, renewal)) = self.table.renewal_of_staged(taken)
+            {
+                by_node.entry(node).or_default().push(renewal);
             }
         }
+        let any = !by_node.is_empty();
         for (node, mut taken) in by_node {
             taken.sort_by_key(|t| (t.tp, t.batches.first().map(|b| b.first)));
-            let group = Group { taken, commits: vec![id], not_before: None, deadline, tries: 0 };
+            let group = Group { taken, commits: Vec::new(), not_before: None, deadline, tries: 0 };
             self.nodes.entry(node).or_default().groups.push_back(group);
-            commit.waiting += 1;
         }
-        self.commits.insert(id, commit);
-        id
+        any
     }
 }

@@ -362,13 +362,11 @@ fn staged_locks_are_renewed_and_stay_staged() {
     let mut rig = Rig::new(false, &[1]);
     let chunks = rig.receive(0, 9);
     let taken = stage(&mut rig, &chunks);
-    assert_eq!(rig.machine.staged_lock(&taken), Some(rig.now + LOCK));
-    rig.now += LOCK / 2;
-    let renewal = rig.machine.renew_staged(rig.now + LOCK, &taken);
-    assert!(rig.machine.poll_commit(renewal).is_none());
+    assert!(!rig.machine.renew_staged(rig.now, &taken), "there is time enough");
+    rig.now += LOCK / 2 + Duration::from_millis(1);
+    assert!(rig.machine.renew_staged(rig.now, &taken));
     assert_eq!(rig.confirm(), [(0, 9, vec![4])]);
-    assert_eq!(rig.machine.poll_commit(renewal).unwrap()[&tp(0)], Outcome::Acknowledged);
-    assert_eq!(rig.machine.staged_lock(&taken), Some(rig.now + LOCK));
+    assert!(!rig.machine.renew_staged(rig.now, &taken));
     assert_eq!(rig.outcomes(), []);
     // Past the first lock they are there still.
     rig.now += LOCK / 2 + LOCK_GRACE + Duration::from_millis(1);
@@ -380,24 +378,34 @@ fn staged_locks_are_renewed_and_stay_staged() {
 }
 
 #[test]
-fn a_refused_renewal_of_staged_records_says_so() {
+fn a_refused_renewal_of_staged_records_changes_nothing() {
     let mut rig = Rig::new(false, &[1]);
     let chunks = rig.receive(0, 9);
     let taken = stage(&mut rig, &chunks);
-    let renewal = rig.machine.renew_staged(rig.now + LOCK, &taken);
+    rig.now += LOCK * 3 / 4;
+    assert!(rig.machine.renew_staged(rig.now, &taken));
     let (node, token, request) = rig.acknowledge();
     assert!(request.is_renew_ack);
     rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::INVALID_RECORD_STATE)])));
-    let refused = Outcome::Refused(ErrorCode::INVALID_RECORD_STATE);
-    assert_eq!(rig.machine.poll_commit(renewal).unwrap()[&tp(0)], refused);
     assert_eq!(rig.outcomes(), []);
     // Without a session nothing is sent.
     rig.machine.handle_disconnected(rig.now, 1);
-    let renewal = rig.machine.renew_staged(rig.now + LOCK, &taken);
-    assert_eq!(rig.machine.poll_commit(renewal).unwrap()[&tp(0)], Outcome::LockLost);
-    assert_eq!(rig.machine.staged_lock(&taken), None);
-    rig.machine.abort_by_ledger(rig.now, &taken, &[], true);
-    assert_eq!(rig.outcomes(), [(0, 9, Outcome::LockLost)]);
+    assert!(!rig.machine.renew_staged(rig.now, &taken));
+    rig.machine.commit_by_ledger(rig.now, &taken);
+    assert_eq!(rig.outcomes(), [(0, 9, Outcome::Acknowledged)]);
+}
+
+#[test]
+fn brokers_that_cannot_renew_are_not_asked_to() {
+    let mut rig = Rig::new(false, &[1]);
+    assert!(rig.poll().is_empty());
+    let (node, token, _) = rig.fetch();
+    let answer = FetchAnswer { renewals: false, ..records(&[(0, 0, 9)]) };
+    rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+    let chunks = rig.poll();
+    let taken = stage(&mut rig, &chunks);
+    rig.now += LOCK * 3 / 4;
+    assert!(!rig.machine.renew_staged(rig.now, &taken));
 }
 
 #[test]

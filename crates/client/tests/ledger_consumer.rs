@@ -1,0 +1,356 @@
+//! A share consumer whose acknowledgements go into transactions by the ledger, on an embedded broker that has no
+//! transactional acknowledgements.
+
+use kafka_share::ledger::{AckBackendChoice, NewLedger};
+use kafka_share::net::Cluster;
+use kafka_share::{
+    AckOutcome, AckType, AcknowledgementMode as Mode, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, Outcome,
+    PartitionReader, Producer, ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords,
+    TopicIdPartition, TransactionalProducer,
+};
+use kafka_share_broker::{EmbeddedBroker, GroupBounds};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(100);
+const GROUP: &str = "group";
+
+struct Lab {
+    broker: EmbeddedBroker,
+    cluster: Arc<Cluster>,
+}
+
+impl Lab {
+    /// Ten records in one partition of `in`, an empty `out`, and a ledger. `lock_ms`: `share.record.lock.duration.ms`.
+    async fn new(transaction_version: i16, lock_ms: i64) -> Lab {
+        let lab = Self::without_ledger(transaction_version, lock_ms).await;
+        lab.admin().create_ledger(&NewLedger::new().partitions(2)).await.unwrap();
+        lab
+    }
+
+    async fn without_ledger(transaction_version: i16, lock_ms: i64) -> Lab {
+        let bounds = GroupBounds { record_lock_ms: (1_000, 60_000), ..GroupBounds::default() };
+        let builder = EmbeddedBroker::builder().topic("in", 1).topic("out", 1).group_bounds(bounds);
+        let builder = builder.transactional_acks(false).transaction_version(transaction_version);
+        let broker = builder.start().await.unwrap();
+        let cluster = Cluster::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
+        let lab = Lab { broker, cluster };
+        let lock = lock_ms.to_string();
+        let settings = [("share.auto.offset.reset", "earliest"), ("share.record.lock.duration.ms", &lock)];
+        lab.admin().alter_share_group_configs(GROUP, &settings).await.unwrap();
+        lab.produce(10).await;
+        lab
+    }
+
+    fn admin(&self) -> Admin {
+        Admin::on(Arc::clone(&self.cluster))
+    }
+
+    async fn produce(&self, count: usize) {
+        let producer = Producer::builder("").cluster(Arc::clone(&self.cluster)).build().unwrap();
+        for n in 0..count {
+            producer.send(ProducerRecord::new("in").value(n.to_string())).await.unwrap().await.unwrap();
+        }
+    }
+
+    fn consumer(&self, mode: Mode, backend: Option<AckBackendChoice>) -> KafkaShareConsumer {
+        let builder = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&self.cluster));
+        let builder = builder.acknowledgement_mode(mode);
+        let builder = match backend {
+            Some(backend) => builder.share_ack_backend(backend),
+            None => builder,
+        };
+        let consumer = builder.build().unwrap();
+        consumer.subscribe(["in"]).unwrap();
+        consumer
+    }
+
+    async fn transactional(&self, id: &str) -> TransactionalProducer {
+        let producer = TransactionalProducer::builder("", id).cluster(Arc::clone(&self.cluster)).build().unwrap();
+        producer.init_transactions().await.unwrap();
+        producer
+    }
+
+    /// Values that a read_committed reader finds in the output.
+    async fn output(&self) -> Vec<String> {
+        let mut reader = PartitionReader::read_committed(Arc::clone(&self.cluster), "out").await.unwrap();
+        let batches = reader.read_to_end().await.unwrap();
+        let value = |value: Option<&[u8]>| String::from_utf8(value.unwrap_or_default().to_vec()).unwrap();
+        let mut all: Vec<String> = batches.iter().flat_map(|b| b.iter().map(|r| value(r.value()))).collect();
+        all.sort();
+        all
+    }
+
+    /// Waits until the broker has nothing left for the group.
+    async fn until_done(&self, consumer: &KafkaShareConsumer) {
+        let until = Instant::now() + LONG;
+        loop {
+            let offsets = self.admin().describe_share_group_offsets(GROUP).await.unwrap();
+            if offsets.first().is_some_and(|o| o.lag == Some(0)) {
+                return;
+            }
+            assert!(Instant::now() < until, "{offsets:?}");
+            assert!(consumer.poll(SHORT).await.unwrap().is_empty());
+        }
+    }
+}
+
+fn all_values(count: usize) -> Vec<String> {
+    let mut all: Vec<String> = (0..count).map(|n| n.to_string()).collect();
+    all.sort();
+    all
+}
+
+/// Polls until something comes.
+async fn some(consumer: &KafkaShareConsumer) -> ShareRecords {
+    let until = Instant::now() + LONG;
+    loop {
+        let records = consumer.poll(SHORT).await.unwrap();
+        if !records.is_empty() {
+            return records;
+        }
+        assert!(Instant::now() < until, "no records came");
+    }
+}
+
+fn offsets(records: &ShareRecords) -> Vec<i64> {
+    records.iter().map(|r| r.offset()).collect()
+}
+
+/// Writes the records to the output and stages their acknowledgements.
+async fn process(producer: &TransactionalProducer, consumer: &KafkaShareConsumer, records: &ShareRecords) {
+    producer.begin_transaction().unwrap();
+    for record in records {
+        let value = record.value().unwrap().to_vec();
+        drop(producer.send(ProducerRecord::new("out").value(value)).await.unwrap());
+    }
+    let acks = ShareAcknowledgements::from_records(records, AckType::Accept).unwrap();
+    let member = consumer.share_group_metadata().unwrap();
+    producer.send_share_acks_to_transaction(acks, &member).await.unwrap();
+}
+
+fn told(outcomes: &[AckOutcome]) -> Vec<(i64, i64, Outcome)> {
+    outcomes.iter().map(|o| (o.first_offset, o.last_offset, o.outcome)).collect()
+}
+
+fn count(consumer: &KafkaShareConsumer, what: &str) -> f64 {
+    consumer.metrics().get(&format!("share-ack-ledger-{what}-total")).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_acknowledges_once_and_the_broker_is_told() {
+    for version in [1, 2] {
+        for backend in [Some(AckBackendChoice::Ledger), Some(AckBackendChoice::Auto), None] {
+            for mode in [Mode::Explicit, Mode::Implicit] {
+                let lab = Lab::new(version, 30_000).await;
+                let consumer = lab.consumer(mode, backend);
+                let producer = lab.transactional("t").await;
+                let records = some(&consumer).await;
+                process(&producer, &consumer, &records).await;
+                producer.commit_transaction().await.unwrap();
+                assert_eq!(told(&consumer.poll_outcomes()), [(0, 9, Outcome::Acknowledged)]);
+                lab.until_done(&consumer).await;
+                assert_eq!(lab.output().await, all_values(10));
+                assert!(consumer.poll_outcomes().is_empty(), "there is no second outcome");
+                // The answer to the fetch that took them along may wait for records.
+                lab.produce(10).await;
+                let records = some(&consumer).await;
+                assert!((count(&consumer, "confirmed") - 10.0).abs() < 0.1);
+                // So the next transaction takes its intent out of the ledger.
+                process(&producer, &consumer, &records).await;
+                producer.commit_transaction().await.unwrap();
+                let tombstones = producer.metrics().get("share-ack-ledger-tombstones-total").unwrap();
+                assert!((tombstones - 1.0).abs() < 0.1);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_abort_makes_the_records_available_at_once() {
+    let lab = Lab::new(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    let records = some(&consumer).await;
+    process(&producer, &consumer, &records).await;
+    producer.abort_transaction().await.unwrap();
+    assert_eq!(told(&consumer.poll_outcomes()), [(0, 9, Outcome::LockLost)]);
+    let again = some(&consumer).await;
+    assert_eq!(offsets(&again), offsets(&records));
+    assert!(again.iter().all(|r| r.delivery_count() == 2));
+    assert!(lab.output().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_member_has_done_is_acknowledged_and_not_handed_out() {
+    let lab = Lab::new(2, 30_000).await;
+    let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    let records = some(&first).await;
+    process(&producer, &first, &records).await;
+    producer.commit_transaction().await.unwrap();
+    // Before the broker is told, the locks end.
+    assert!(lab.broker.expire_locks(GROUP) > 0);
+    let second = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    lab.until_done(&second).await;
+    assert!((count(&second, "done-elsewhere") - 10.0).abs() < 0.1);
+    assert!(second.poll_outcomes().is_empty());
+    assert_eq!(lab.output().await, all_values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_member_is_about_to_do_waits_without_holding_up_the_rest() {
+    let lab = Lab::new(2, 30_000).await;
+    let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    let records = some(&first).await;
+    process(&producer, &first, &records).await;
+    producer.prepare_transaction().await.unwrap();
+    lab.broker.expire_locks(GROUP);
+    let second = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    lab.produce(1).await;
+    // The one that nobody claims.
+    let free = some(&second).await;
+    assert_eq!(offsets(&free), [10]);
+    second.acknowledge_all(&free, AckType::Accept).unwrap();
+    producer.commit_transaction().await.unwrap();
+    lab.until_done(&second).await;
+    assert!((count(&second, "done-elsewhere") - 10.0).abs() < 0.1);
+    assert_eq!(lab.output().await, all_values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_holds_others_up_is_fenced_and_goes_on() {
+    for version in [1, 2] {
+        let lab = Lab::new(version, 4_000).await;
+        let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+        let stopped = lab.transactional("stopped").await;
+        let records = some(&first).await;
+        process(&stopped, &first, &records).await;
+        stopped.prepare_transaction().await.unwrap();
+        lab.broker.expire_locks(GROUP);
+        // A quarter of the lock later the other one has its transaction ended, and gets the records.
+        let second = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+        let taken_over = some(&second).await;
+        assert_eq!(offsets(&taken_over), offsets(&records));
+        let producer = lab.transactional("t").await;
+        process(&producer, &second, &taken_over).await;
+        producer.commit_transaction().await.unwrap();
+        // The first is told so, and is no worse for it.
+        let error = stopped.commit_transaction().await.unwrap_err();
+        assert!(error.is_abortable() && error.kind() == ErrorKind::TransactionAborted, "{error}");
+        stopped.abort_transaction().await.unwrap();
+        lab.until_done(&second).await;
+        second.close(LONG).await.unwrap();
+        lab.produce(1).await;
+        let records = some(&first).await;
+        assert_eq!(offsets(&records), [10]);
+        process(&stopped, &first, &records).await;
+        stopped.commit_transaction().await.unwrap();
+        lab.until_done(&first).await;
+        assert_eq!(lab.output().await.len(), 11, "version {version}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_on_records_that_others_have_done_is_done_again_without_them() {
+    let lab = Lab::new(2, 30_000).await;
+    let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let late = lab.transactional("late").await;
+    let records = some(&first).await;
+    // While it works on them, the locks end, and another one does some of them.
+    lab.broker.expire_locks(GROUP);
+    let builder = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&lab.cluster)).max_poll_records(3);
+    let second = builder.share_ack_backend(AckBackendChoice::Ledger).build().unwrap();
+    second.subscribe(["in"]).unwrap();
+    let producer = lab.transactional("t").await;
+    let some_of_them = some(&second).await;
+    assert_eq!(offsets(&some_of_them), [0, 1, 2]);
+    process(&producer, &second, &some_of_them).await;
+    producer.commit_transaction().await.unwrap();
+    process(&late, &first, &records).await;
+    let error = late.commit_transaction().await.unwrap_err();
+    assert!(error.is_abortable() && error.to_string().contains("3 of the records"), "{error}");
+    late.abort_transaction().await.unwrap();
+    second.close(LONG).await.unwrap();
+    // The others come again from where they are, or from the broker: its lock may be known as lost by then.
+    let mut rest = 0;
+    while rest < 7 {
+        let records = some(&first).await;
+        rest += records.len();
+        process(&late, &first, &records).await;
+        late.commit_transaction().await.unwrap();
+    }
+    lab.until_done(&first).await;
+    assert_eq!(lab.output().await, all_values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_by_hand_are_tied_to_their_consumer() {
+    let lab = Lab::new(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Explicit, None);
+    let producer = lab.transactional("t").await;
+    let records = some(&consumer).await;
+    let topic_id = lab.cluster.topic("in", false, Instant::now() + LONG).await.unwrap().id;
+    let tp = TopicIdPartition { topic_id, partition: 0 };
+    let by_hand = |first, last| {
+        let mut acks = ShareAcknowledgements::new();
+        acks.add(tp, first, last, AckType::Accept).unwrap();
+        acks
+    };
+    producer.begin_transaction().unwrap();
+    // Of nobody that is known.
+    let stranger = ShareGroupMetadata::new(GROUP, "me", 1);
+    let error = producer.send_share_acks_to_transaction(by_hand(0, 9), &stranger).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unsupported && error.to_string().contains("share_group_metadata"), "{error}");
+    // Not held.
+    let member = consumer.share_group_metadata().unwrap();
+    assert_eq!((&member, format!("{member:?}").contains("group_id")), (&member.clone(), true));
+    let error = producer.send_share_acks_to_transaction(by_hand(5, 10), &member).await.unwrap_err();
+    assert!(error.to_string().contains("not held any more"), "{error}");
+    producer.send_share_acks_to_transaction(by_hand(0, 4), &member).await.unwrap();
+    // In a transaction they cannot be acknowledged otherwise.
+    let error = consumer.acknowledge(&records.iter().next().unwrap()).unwrap_err();
+    assert!(error.to_string().contains("transaction"), "{error}");
+    producer.send_share_acks_to_transaction(by_hand(5, 9), &member).await.unwrap();
+    producer.commit_transaction().await.unwrap();
+    assert_eq!(told(&consumer.poll_outcomes()), [(0, 4, Outcome::Acknowledged), (5, 9, Outcome::Acknowledged)]);
+    lab.until_done(&consumer).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_ledger_is_an_error_of_every_poll_until_it_is_there() {
+    let lab = Lab::without_ledger(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    for _ in 0..2 {
+        let error = consumer.poll(LONG).await.unwrap_err();
+        assert!(error.to_string().contains("share-ack-ledger") && error.to_string().contains("create"), "{error}");
+    }
+    lab.admin().create_ledger(&NewLedger::new()).await.unwrap();
+    let until = Instant::now() + LONG;
+    let records = loop {
+        match consumer.poll(LONG).await {
+            Ok(records) => break records,
+            Err(_) => assert!(Instant::now() < until),
+        }
+    };
+    assert_eq!(records.len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn consumers_that_must_not_use_the_ledger_say_so() {
+    let lab = Lab::new(2, 30_000).await;
+    for backend in [AckBackendChoice::None, AckBackendChoice::Native] {
+        let consumer = lab.consumer(Mode::Explicit, Some(backend));
+        let producer = lab.transactional("t").await;
+        let records = some(&consumer).await;
+        producer.begin_transaction().unwrap();
+        let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
+        let member = consumer.share_group_metadata().unwrap();
+        let error = producer.send_share_acks_to_transaction(acks, &member).await.unwrap_err();
+        assert!(error.to_string().contains("share.ack.transaction.backend"), "{error}");
+        producer.abort_transaction().await.unwrap();
+        consumer.close(LONG).await.unwrap();
+    }
+}
