@@ -38,3 +38,6 @@ pub(crate) use settings::LedgerSettings;
 pub(crate) use tail::Tail;
 pub(crate) use topic::LedgerTopic;
 pub use topic::NewLedger;
+
+#[cfg(test)]
+mod tests;

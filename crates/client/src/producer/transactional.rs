@@ -351,8 +351,9 @@ impl TransactionalProducer {
 
     /// Makes the transaction abort-only, or the producer dead, as the error has it.
     fn fail(&self, error: Error) -> Error {
-        let kind = match error.code() {
-            Some(ErrorCode::PRODUCER_FENCED) => TxnErrorKind::Fenced,
+        let kind = match (error.code(), error.kind()) {
+            (Some(ErrorCode::PRODUCER_FENCED), _) => TxnErrorKind::Fenced,
+            (_, ErrorKind::TransactionAborted) => TxnErrorKind::Aborted,
             _ => TxnErrorKind::Abortable,
         };
         let core = TxnError { kind, code: error.code(), text: error.to_string() };
