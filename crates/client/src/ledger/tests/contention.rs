@@ -108,16 +108,14 @@ async fn a_prepared_transaction_in_two_phases_is_not_fenced() {
     a.init_transactions().await.unwrap();
     a.begin_transaction().unwrap();
     a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
-    eprintln!("one");
     a.prepare_transaction().await.unwrap();
-    eprintln!("two");
     let b = producer(&broker, "b").await;
-    eprintln!("three");
     b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
     let error = b.commit_transaction().await.unwrap_err();
     assert!(error.is_abortable() && error.to_string().contains("two-phase"), "{error}");
     b.abort_transaction().await.unwrap();
-    assert_eq!((two.told.lock().unwrap().contended, two.ends()), (1, vec![TransactionEnd::Aborted]));
+    let contended = two.told.lock().unwrap().contended;
+    assert_eq!((contended, two.ends()), (1, vec![TransactionEnd::Aborted]));
     a.commit_transaction().await.unwrap();
     assert_eq!(one.ends(), [TransactionEnd::Committed]);
 }
