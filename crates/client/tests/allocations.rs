@@ -3,7 +3,9 @@
 mod support;
 
 use allocation_counter::{AllocationInfo, measure};
-use kafka_share::{AckType, KafkaShareConsumer};
+use kafka_share::{AckType, ErrorCode, KafkaShareConsumer};
+use kafka_share_broker::{Fault, FaultAction, Rewrite};
+use kafka_share_messages::{ApiKey, ShareAcknowledgeResponse};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -94,4 +96,43 @@ async fn a_record_that_waits_is_received_without_an_allocation() {
         println!("{mode:?}: {info:?}");
         assert!(info.count_total <= 8, "{mode:?}: {} allocations for 800 records", info.count_total);
     }
+}
+
+/// A broker that refuses acknowledgements for now is asked again at its pace, however often the application commits.
+#[test]
+fn r040_commits_that_are_refused_for_now_leave_memory_flat() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (rig, consumer, refusals) = runtime.block_on(async {
+        let rig = Rig::new(1).await;
+        rig.produce(0..3).await;
+        let consumer = rig.consumer(Mode::Explicit);
+        for records in rig.receive(&consumer, 3).await {
+            consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+        }
+        let rewrite = Rewrite::message(|_, answer: &mut ShareAcknowledgeResponse| {
+            for partition in answer.responses.iter_mut().flat_map(|t| &mut t.partitions) {
+                partition.error_code = ErrorCode::REQUEST_TIMED_OUT;
+            }
+        });
+        let fault = Fault::new(FaultAction::Rewrite(rewrite)).key(ApiKey::SHARE_ACKNOWLEDGE).times(u32::MAX);
+        let refusals = rig.broker.fault(fault);
+        (rig, consumer, refusals)
+    });
+    let commit = |count: usize| {
+        runtime.block_on(async {
+            for _ in 0..count {
+                consumer.commit_async().unwrap();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+    };
+    // What is set up once: buffers, queues.
+    commit(500);
+    let before = rig.broker.fault_hits(refusals);
+    let info = measure(|| commit(3_000));
+    let asked = rig.broker.fault_hits(refusals) - before;
+    println!("{asked} requests, {info:?}");
+    assert!((1..60).contains(&asked), "{asked} requests for 3,000 commits");
+    assert!(info.bytes_current < 50_000, "{} bytes more after 3,000 commits", info.bytes_current);
+    assert!(consumer.poll_outcomes().is_empty(), "its time is not over");
 }

@@ -312,14 +312,24 @@ async fn r169_a_consumer_dropped_without_close_frees_its_records() {
     drop(records);
     let second = rig.consumer(Mode::Explicit);
     assert_eq!(offsets(&rig.receive(&second, 2).await), [(0, 2), (1, 2)]);
-    // Outside of any runtime, and in the middle of a poll.
+    // In the middle of a poll.
     let polling = tokio::spawn(async move { second.poll(LONG).await.map(|r| r.len()) });
     tokio::task::yield_now().await;
     polling.abort();
     assert!(polling.await.is_err());
     let third = rig.consumer(Mode::Explicit);
     assert_eq!(offsets(&rig.receive(&third, 2).await), [(0, 3), (1, 3)]);
+    // Outside of any runtime.
     std::thread::spawn(move || drop(third)).join().unwrap();
+    let fourth = rig.consumer(Mode::Explicit);
+    assert_eq!(offsets(&rig.receive(&fourth, 2).await), [(0, 4), (1, 4)]);
+    // Nor do those who went stay in the group.
+    let end = Instant::now() + LONG;
+    while rig.broker.dump().groups.iter().map(|g| g.members.len()).sum::<usize>() > 1 {
+        assert!(Instant::now() < end, "{:?}", rig.broker.dump().groups);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    fourth.close(LONG).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

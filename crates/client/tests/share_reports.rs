@@ -151,16 +151,26 @@ async fn r002_r003_a_session_that_the_broker_refuses_is_opened_anew_and_each_ack
 async fn r005_the_former_leader_keeps_no_session_of_an_idle_consumer() {
     let rig = Rig::new(2).await;
     rig.produce(0..1).await;
-    let consumer = rig.consumer(Mode::Explicit);
+    let mut builder = KafkaShareConsumer::builder(&rig.broker.bootstrap_servers(), "group");
+    builder.set("metadata.max.age.ms", "200").unwrap();
+    let consumer = builder.acknowledgement_mode(Mode::Explicit).build().unwrap();
+    consumer.subscribe([rig.topic()]).unwrap();
     let records = rig.receive(&consumer, 1).await;
     consumer.acknowledge_all(&records[0], AckType::Accept).unwrap();
     consumer.commit_sync(LONG).await.unwrap();
-    let old = rig.leader();
+    let old = rig.leader_node();
     let new = rig.broker.nodes().iter().map(|n| n.id).find(|n| *n != old).unwrap();
+    let nodes = || rig.broker.dump().share.sessions.iter().map(|s| s.node).collect::<Vec<_>>();
+    assert_eq!(nodes(), [old]);
+    // Nobody polls, nothing is fetched, nothing is acknowledged from here on: metadata tell of the move.
+    let fetches = count(&rig, ApiKey::SHARE_FETCH);
+    let before = rig.broker.fault_hits(fetches);
     assert!(rig.broker.move_leader(&rig.topic(), 0, new));
+    until("the session at the former leader is closed", || !nodes().contains(&old)).await;
+    assert_eq!(rig.broker.fault_hits(fetches), before, "it did not take a fetch");
     rig.produce(1..2).await;
     assert_eq!(offsets(&rig.receive(&consumer, 1).await), [(1, 1)]);
-    until("the session at the former leader", || rig.broker.dump().share.sessions.iter().all(|s| s.node == new)).await;
+    assert_eq!(nodes(), [new]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,8 @@ use crate::support::{GROUP, LONG, Mode, Rig, SHORT, offsets};
 use crate::wide::{WIDE, builder, count, each_answer, one_answer, until, wide_topic};
 use bytes::BytesMut;
 use kafka_share::{
-    AckType, ClientConfig, ErrorCode, KafkaShareConsumer, Outcome, Producer, ProducerRecord, TransactionalProducer,
+    AckType, Admin, ClientConfig, ErrorCode, KafkaShareConsumer, Outcome, Producer, ProducerRecord,
+    TransactionalProducer,
 };
 use kafka_share_messages::share_fetch_response::AcquiredRecords;
 use kafka_share_messages::{ApiKey, MetadataResponse, ProduceResponse, ShareAcknowledgeResponse, ShareFetchResponse};
@@ -203,6 +204,37 @@ async fn r040_a_commit_that_is_always_refused_for_now_ends_at_its_deadline() {
     let each: Vec<_> = (0..3).map(|offset| (offset, Some(AckType::Accept), refused)).collect();
     assert_eq!(flat(&told.lock().unwrap()), each);
     assert_eq!(flat(&consumer.poll_outcomes()), each, "once, and nothing more is tried");
+}
+
+/// A topic that is gone is the end of its records, and of nothing else.
+#[tokio::test]
+async fn r041_unsubscribe_and_close_are_quiet_after_the_topic_is_gone() {
+    let log = Log::start();
+    for unsubscribes in [true, false] {
+        let rig = Rig::new(1).await;
+        rig.produce(0..5).await;
+        let consumer = rig.consumer(Mode::Explicit);
+        let records = rig.receive(&consumer, 5).await;
+        for record in records.iter().flatten().take(3) {
+            consumer.acknowledge(&record).unwrap();
+        }
+        let admin = Admin::on(Arc::clone(&rig.cluster));
+        admin.delete_topics(&[&rig.topic()]).await.unwrap();
+        if unsubscribes {
+            consumer.unsubscribe();
+        }
+        let started = Instant::now();
+        consumer.close(LONG).await.unwrap();
+        assert!(started.elapsed() < LONG / 2, "{:?}", started.elapsed());
+        // Two were in hand and nothing was said of them: they have no outcome.
+        let told = flat(&consumer.poll_outcomes());
+        assert_eq!(told.iter().map(|(offset, _, _)| *offset).collect::<Vec<_>>(), [0, 1, 2], "{told:?}");
+        assert!(told.iter().all(|(_, _, outcome)| *outcome != Outcome::Acknowledged), "{told:?}");
+        assert!(rig.broker.dump().groups.iter().all(|g| g.members.is_empty()), "the member has left");
+        assert!(rig.broker.dump().share.sessions.is_empty(), "no session is left");
+    }
+    let told = log.events("");
+    assert!(told.iter().all(|e| e.level > Some(tracing::Level::WARN)), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

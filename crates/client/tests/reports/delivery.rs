@@ -4,12 +4,15 @@ use crate::support::{GROUP, LONG, Mode, Rig, SHORT, offsets};
 use crate::wide::{WIDE, builder, count, produce_to, until, wide_topic};
 use kafka_share::admin::AutoOffsetReset;
 use kafka_share::admin::ShareGroupSettings;
-use kafka_share::{AckOutcome, AckType, Admin, ErrorKind, KafkaShareConsumer, Outcome, ProducerRecord, ShareRecords};
-use kafka_share_broker::{Fault, FaultAction};
-use kafka_share_messages::ApiKey;
+use kafka_share::{
+    AckOutcome, AckType, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, Outcome, ProducerRecord, ShareRecords,
+};
+use kafka_share_broker::{Fault, FaultAction, Rewrite};
+use kafka_share_messages::{ApiKey, DescribeConfigsResponse};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 fn runs(outcomes: &[AckOutcome]) -> Vec<(i64, i64)> {
@@ -202,6 +205,56 @@ async fn r049_a_new_group_that_starts_at_the_earliest_gets_what_is_older_than_it
     }
     rig.produce(100..101).await;
     assert_eq!(offsets(&rig.receive(&late, 1).await), [(100, 1)]);
+}
+
+/// Has a node show `earliest` as before, whatever the group's configs are, until it is told to be up to date.
+fn behind(rig: &Rig, node: i32) -> (Arc<AtomicBool>, Arc<AtomicUsize>) {
+    let (fresh, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let rewrite = Rewrite::message({
+        let (fresh, asked) = (Arc::clone(&fresh), Arc::clone(&asked));
+        move |_, answer: &mut DescribeConfigsResponse| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            for config in answer.results.iter_mut().flat_map(|r| &mut r.configs) {
+                if !fresh.load(Ordering::SeqCst) && config.name.as_str() == "share.auto.offset.reset" {
+                    config.value = Some("earliest".into());
+                }
+            }
+        }
+    });
+    let fault = Fault::new(FaultAction::Rewrite(rewrite)).key(ApiKey::DESCRIBE_CONFIGS).node(node);
+    rig.broker.fault(fault.times(u32::MAX));
+    (fresh, asked)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r049_a_group_config_is_waited_for_at_every_broker() {
+    let rig = Rig::new(3).await;
+    let last = rig.broker.nodes()[2].id;
+    let (fresh, asked) = behind(&rig, last);
+    let altering = tokio::spawn({
+        let admin = Admin::on(Arc::clone(&rig.cluster));
+        async move { admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "latest")]).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    until("the broker that is behind is asked again", || asked.load(Ordering::SeqCst) >= 3).await;
+    assert!(!altering.is_finished(), "one broker shows the former value");
+    fresh.store(true, Ordering::SeqCst);
+    altering.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r049_a_broker_that_never_shows_a_group_config_is_named() {
+    let rig = Rig::new(3).await;
+    let last = rig.broker.nodes()[2].id;
+    let (_, asked) = behind(&rig, last);
+    let config = ClientConfig::new(&rig.broker.bootstrap_servers()).default_api_timeout(Duration::from_secs(2));
+    let admin = Admin::new(config).unwrap();
+    let altered = admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "latest")]).await;
+    let error = altered.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().contains(&format!("broker {last} does not show")), "{error}");
+    let asked = asked.load(Ordering::SeqCst);
+    assert!((2..40).contains(&asked), "asked {asked} times");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

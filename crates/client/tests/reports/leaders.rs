@@ -299,3 +299,44 @@ async fn a_leader_without_an_address_is_asked_as_soon_as_it_has_one() {
     let (records, ()) = tokio::join!(consumer.poll(LONG), healed);
     assert_eq!(offsets(&[records.unwrap()]), [(0, 1)]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r008_a_leader_that_moved_without_a_word_on_where_is_looked_up() {
+    // Neither a heartbeat nor the age of what is known has metadata asked for.
+    let bounds = |bounds: &mut GroupBounds| {
+        bounds.heartbeat_ms = (100, 60_000);
+        bounds.session_timeout_ms = (1_000, 200_000);
+    };
+    let rig = Rig::with(3, bounds).await;
+    rig.configure("share.session.timeout.ms", "180000").await;
+    rig.configure("share.heartbeat.interval.ms", "60000").await;
+    rig.produce(0..1).await;
+    let unnamed = Arc::new(AtomicUsize::new(0));
+    each_answer(&rig, ApiKey::SHARE_FETCH, {
+        let unnamed = Arc::clone(&unnamed);
+        move |answer: &mut ShareFetchResponse| {
+            answer.node_endpoints.clear();
+            for partition in answer.responses.iter_mut().flat_map(|t| &mut t.partitions) {
+                (partition.current_leader.leader_id, partition.current_leader.leader_epoch) = (-1, -1);
+                let moved = partition.error_code == kafka_share::ErrorCode::NOT_LEADER_OR_FOLLOWER;
+                unnamed.fetch_add(usize::from(moved), Ordering::SeqCst);
+            }
+        }
+    });
+    // Connections and metadata of its own: the producer learns of the move by itself.
+    let consumer = rig.own_consumer(Mode::Explicit);
+    let records = rig.receive(&consumer, 1).await;
+    consumer.acknowledge_all(&records[0], AckType::Accept).unwrap();
+    consumer.commit_sync(LONG).await.unwrap();
+    let polling = tokio::spawn(async move { offsets(&[consumer.poll(LONG).await.unwrap()]) });
+    let old = leader_of(&rig, &rig.topic(), 0);
+    let new = rig.broker.nodes().iter().map(|n| n.id).find(|id| *id != old).unwrap();
+    let moved = Instant::now();
+    assert!(rig.broker.move_leader(&rig.topic(), 0, new));
+    rig.produce(1..2).await;
+    // No error, and a wait that is a look at the metadata away: some milliseconds, on an idle machine.
+    assert_eq!(polling.await.unwrap(), [(1, 1)]);
+    assert!(moved.elapsed() < Duration::from_secs(5), "{:?}", moved.elapsed());
+    let unnamed = unnamed.load(Ordering::SeqCst);
+    assert!((1..10).contains(&unnamed), "{unnamed} answers that name no leader");
+}
