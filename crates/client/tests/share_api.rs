@@ -100,6 +100,92 @@ async fn r046_a_record_that_does_not_deserialise_is_rejected_and_the_others_are_
     assert_eq!(offsets(&rig.receive(&rig.consumer(Mode::Explicit), 1).await), [(3, 1)]);
 }
 
+/// A fault that may pass is given back and comes again, and its neighbours do not wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r046_a_record_that_does_not_deserialise_now_can_be_released_and_read_later() {
+    let rig = Rig::new(1).await;
+    rig.produce(0..3).await;
+    let consumer = rig.consumer(Mode::Explicit);
+    // The schema of the second is not to be had at first.
+    let mut knows_all = false;
+    let mut read = Vec::new();
+    let end = Instant::now() + LONG;
+    while read.len() < 3 {
+        assert!(Instant::now() < end, "{read:?}");
+        let records = consumer.poll(LONG).await.unwrap();
+        let value = Deserialize::new(|bytes: Option<&[u8]>| match bytes {
+            Some(b"1") if !knows_all => Err("no such schema yet".into()),
+            bytes => Ok(bytes.map(<[u8]>::to_vec)),
+        });
+        for typed in records.deserialize(&StringDeserializer, &value) {
+            let (offset, count) = (typed.record.offset(), typed.record.delivery_count());
+            match typed.content {
+                Ok(_) => {
+                    read.push((offset, count));
+                    consumer.acknowledge(&typed.record).unwrap();
+                }
+                Err(error) => {
+                    assert_eq!((error.offset, count), (1, 1), "{error}");
+                    assert!(error.to_string().ends_with("no such schema yet"), "{error}");
+                    consumer.acknowledge_with(&typed.record, AckType::Release).unwrap();
+                }
+            }
+        }
+        knows_all = true;
+        consumer.commit_sync(LONG).await.unwrap();
+    }
+    assert_eq!(read, [(0, 1), (2, 1), (1, 2)]);
+    assert!(consumer.poll_outcomes().iter().all(|o| o.outcome == Outcome::Acknowledged));
+    consumer.close(LONG).await.unwrap();
+    rig.produce(3..4).await;
+    assert_eq!(offsets(&rig.receive(&rig.consumer(Mode::Explicit), 1).await), [(3, 1)]);
+}
+
+/// Records taken out of a poll outlive it, go to other tasks, and are acknowledged there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn owned_records_of_a_poll_are_those_it_had_and_can_be_acknowledged_anywhere() {
+    let rig = Rig::new(1).await;
+    for key in [Some("k"), None] {
+        let mut record = ProducerRecord::new(rig.topic()).partition(0).value("v").header("h", "1");
+        if let Some(key) = key {
+            record = record.key(key);
+        }
+        rig.producer().send(record).await.unwrap().await.unwrap();
+    }
+    rig.produce(2..5).await;
+    let consumer = rig.consumer(Mode::Explicit);
+    let mut owned = Vec::new();
+    while owned.len() < 5 {
+        let records = consumer.poll(LONG).await.unwrap();
+        let told: Vec<_> =
+            records.iter().map(|r| (r.id(), r.offset(), r.delivery_count(), r.lock_deadline())).collect();
+        let taken: Vec<_> = records.into_iter_owned().collect();
+        let same: Vec<_> = taken.iter().map(|r| (r.id(), r.offset(), r.delivery_count(), r.lock_deadline())).collect();
+        assert_eq!(same, told);
+        owned.extend(taken);
+    }
+    let shown = |at: usize| (owned[at].topic(), owned[at].partition(), owned[at].key(), owned[at].value());
+    let topic = rig.topic();
+    assert_eq!(shown(0), (topic.as_str(), 0, Some(&b"k"[..]), Some(&b"v"[..])));
+    assert_eq!(shown(1), (topic.as_str(), 0, None, Some(&b"v"[..])));
+    assert_eq!(shown(4).3, Some(&b"4"[..]));
+    let first = owned[0].as_record();
+    let headers: Vec<_> = first.headers().map(|h| h.key).collect();
+    assert_eq!(headers, [b"h"]);
+    let acknowledger = consumer.acknowledger();
+    let workers = owned.into_iter().map(|record| {
+        let acknowledger = acknowledger.clone();
+        tokio::spawn(async move { acknowledger.acknowledge(record.id(), AckType::Accept) })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap().unwrap();
+    }
+    assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(rig.topic(), 0)], Outcome::Acknowledged);
+    consumer.close(LONG).await.unwrap();
+    rig.produce(5..6).await;
+    assert_eq!(offsets(&rig.receive(&rig.consumer(Mode::Explicit), 1).await), [(5, 1)]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r037_r038_the_callback_has_run_when_the_commit_returns_and_may_panic_and_call_back() {
     let rig = Rig::new(1).await;

@@ -53,6 +53,30 @@ struct Record {
     deliveries: Vec<Delivery>,
 }
 
+/// Whether a broker may refuse an acknowledgement with this code while nodes go down and come back, leaders move and locks
+/// end. Any other is a fault, of the client or of the broker.
+fn happens(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        // The lock has ended, or the record is another's.
+        ErrorCode::INVALID_RECORD_STATE
+        // The leader moved, or learns that it did when it writes the state.
+        | ErrorCode::NOT_LEADER_OR_FOLLOWER
+        | ErrorCode::FENCED_LEADER_EPOCH
+        | ErrorCode::FENCED_STATE_EPOCH
+        // The node has put its share-partition away, because the leader moved; Kafka 4.4.0 has this word for it.
+        | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        // The node is another one since the session was opened.
+        | ErrorCode::SHARE_SESSION_NOT_FOUND
+        | ErrorCode::INVALID_SHARE_SESSION_EPOCH
+        // For now, and until the client's time was over or its session: the state's coordinator was on a node that is down.
+        | ErrorCode::REQUEST_TIMED_OUT
+        | ErrorCode::COORDINATOR_NOT_AVAILABLE
+        | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
+        | ErrorCode::NOT_COORDINATOR
+    )
+}
+
 /// The records of all partitions. Record `n` belongs to partition `n % partitions`.
 #[derive(Debug)]
 pub(super) struct Book {
@@ -235,8 +259,10 @@ impl Findings {
             broken("lost");
         }
         for delivery in &record.deliveries {
-            if delivery.end.is_none() {
-                broken("a delivery without an outcome");
+            match delivery.end {
+                None => broken("a delivery without an outcome"),
+                Some((End::Refused(code), _)) if !happens(code) => broken("refused with a code that nothing explains"),
+                Some(_) => {}
             }
         }
         let mut late = 0;
@@ -324,6 +350,22 @@ mod tests {
         assert_eq!(violations(&[None, accepted]), 1, "without an outcome");
         assert_eq!(violations(&[accepted, accepted]), 1, "came again after it was accepted");
         assert_eq!(violations(&[accepted, Some((End::LockLost, true))]), 1, "came again after it was accepted");
+    }
+
+    #[test]
+    fn a_refusal_that_nothing_explains_is_found() {
+        let accepted = Some((End::Accepted, true));
+        for code in [
+            ErrorCode::INVALID_REQUEST,
+            ErrorCode::UNKNOWN_SERVER_ERROR,
+            ErrorCode::GROUP_AUTHORIZATION_FAILED,
+            ErrorCode::UNKNOWN_TOPIC_ID,
+            ErrorCode::INCONSISTENT_TOPIC_ID,
+        ] {
+            let refused = Some((End::Refused(code), true));
+            assert_eq!(violations(&[refused, accepted]), 1, "{code}");
+            assert_eq!(violations(&[refused]), 2, "{code}, and lost");
+        }
     }
 
     #[test]

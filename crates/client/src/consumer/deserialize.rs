@@ -135,6 +135,19 @@ pub struct TypedShareRecord<'a, K, V> {
 impl ShareRecords {
     /// The records with their keys and values deserialised, one after the other as they are asked for.
     ///
+    /// An error is that of one record; those before and after it are read as if it were not there. What becomes of the
+    /// record is for the application to say, by the error:
+    ///
+    /// - never readable (not the format, fields that are missing): `Reject`, so that it is archived and hinders nobody; keep
+    ///   it elsewhere first if it matters, or have the broker do so (dead letter queue, KIP-1191).
+    /// - not readable now (a schema registry that does not answer): `Release`, so that it comes again, at once and perhaps
+    ///   to another member, until the group's delivery count limit (5 by default, see
+    ///   [`delivery_count`](crate::ShareRecord::delivery_count)). Commit and wait a little before the next poll.
+    /// - to be tried again here: nothing for the moment, or `Renew` before its
+    ///   [lock](crate::ShareRecord::lock_deadline) ends.
+    ///
+    /// In implicit mode the next poll accepts the record like all others.
+    ///
     /// ```no_run
     /// # async fn example(consumer: kafka_share::KafkaShareConsumer) -> kafka_share::Result<()> {
     /// use kafka_share::{AckType, StringDeserializer};
@@ -147,7 +160,10 @@ impl ShareRecords {
     ///         }
     ///         Err(error) => {
     ///             eprintln!("{error}");
-    ///             consumer.acknowledge_with(&typed.record, AckType::Reject)?;
+    ///             // What the deserialiser said decides: here, a connection that failed may be better next time.
+    ///             let passing = error.source.is::<std::io::Error>();
+    ///             let ack = if passing { AckType::Release } else { AckType::Reject };
+    ///             consumer.acknowledge_with(&typed.record, ack)?;
     ///         }
     ///     }
     /// }

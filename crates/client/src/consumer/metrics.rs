@@ -22,6 +22,7 @@ struct State {
     consumed: Meter,
     sent: Meter,
     failed: Meter,
+    dropped: u64,
     heartbeats: Meter,
     heartbeat_latency: Meter,
     rebalances: Meter,
@@ -68,6 +69,11 @@ impl Metrics {
         if outcome.outcome != Outcome::Acknowledged {
             state.failed.add(now, count);
         }
+    }
+
+    /// An outcome went before the application asked for it.
+    pub(super) fn outcome_dropped(&self) {
+        self.state().dropped += 1;
     }
 
     pub(super) fn heartbeat(&self, latency: Duration, assigned: bool) {
@@ -118,6 +124,8 @@ impl Metrics {
         put(FETCH, "acknowledgements-send-total", state.sent.total);
         put(FETCH, "acknowledgements-error-rate", state.failed.per_second(now));
         put(FETCH, "acknowledgements-error-total", state.failed.total);
+        // Not one of Java's: its outcomes go to a callback only.
+        put(FETCH, "acknowledgement-outcomes-dropped-total", state.dropped as f64);
         put(FETCH, "fetch-latency-avg", state.fetch_latency.average());
         put(FETCH, "fetch-latency-max", state.fetch_latency.max());
         put(FETCH, "fetch-rate", state.fetches.per_second(now));

@@ -3,7 +3,7 @@
 use super::builder::{AcknowledgementMode, OutcomeCallback};
 use super::ledger::{LedgerLink, Look, Member};
 use super::metrics::Metrics;
-use super::outcomes::CommitOutcomes;
+use super::outcomes::{CommitOutcomes, OutcomeQueue};
 use super::owned::OwnedShareRecord;
 use super::records::{RecordId, ShareRecords};
 use crate::acknowledgements::ShareGroupMetadata;
@@ -21,8 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Outcomes kept for the application.
-const MAX_OUTCOMES: usize = 65_536;
 /// Errors kept for the next poll.
 const MAX_ERRORS: usize = 16;
 
@@ -71,7 +69,7 @@ impl std::fmt::Debug for Shared {
 #[derive(Default)]
 pub(super) struct Inbox {
     errors: VecDeque<Error>,
-    outcomes: VecDeque<AckOutcome>,
+    outcomes: OutcomeQueue,
     pub(super) callback: Option<OutcomeCallback>,
     /// What the callback has not been told yet.
     pub(super) untold: VecDeque<AckOutcome>,
@@ -184,13 +182,13 @@ impl Shared {
             any = true;
             self.metrics.acknowledged(&outcome);
             let inbox: &mut MutexGuard<'_, Inbox> = inbox.get_or_insert_with(|| self.inbox());
-            if inbox.outcomes.len() >= MAX_OUTCOMES {
-                inbox.outcomes.pop_front();
-            }
-            if inbox.callback.is_some() {
+            let has_callback = inbox.callback.is_some();
+            if has_callback {
                 inbox.untold.push_back(outcome.clone());
             }
-            inbox.outcomes.push_back(outcome);
+            if inbox.outcomes.push(outcome, has_callback) {
+                self.metrics.outcome_dropped();
+            }
         }
         drop(inbox);
         while let Some(outcome) = machine.poll_quiet_outcome() {
@@ -464,7 +462,7 @@ impl Shared {
     }
 
     pub(super) fn take_outcomes(&self) -> Vec<AckOutcome> {
-        self.inbox().outcomes.drain(..).collect()
+        self.inbox().outcomes.take()
     }
 
     /// The next outcome; `None` once the consumer has stopped and all are told.

@@ -1,5 +1,6 @@
 //! The acknowledgement commit callback, and code of the application that panics.
 
+use crate::log::Log;
 use crate::support::{LONG, Mode, Rig, SHORT, offsets};
 use crate::wide::{builder, until};
 use kafka_share::{AckOutcome, AckType, Deserialize, ErrorKind, KafkaShareConsumer, Outcome};
@@ -153,5 +154,33 @@ async fn r158_panics_of_the_application_leave_the_consumer_as_it_was() {
     told.sort_unstable();
     assert_eq!(told, (0..9).collect::<Vec<_>>());
     assert!(outcomes.iter().all(|o| o.outcome == Outcome::Acknowledged));
+    consumer.close(LONG).await.unwrap();
+}
+
+#[tokio::test]
+async fn outcomes_that_nobody_reads_are_dropped_aloud_and_counted() {
+    const RECORDS: i64 = 66_000;
+    const KEPT: i64 = 65_536;
+    let log = Log::start();
+    let rig = Rig::new(1).await;
+    rig.produce_at_once(RECORDS).await;
+    let consumer = rig.consumer_with(Mode::Explicit, 5_000);
+    let mut seen = 0;
+    while seen < RECORDS {
+        let records = consumer.poll(LONG).await.unwrap();
+        // No two neighbours alike: each has an outcome of its own.
+        for record in &records {
+            let ack = if record.offset() % 2 == 0 { AckType::Accept } else { AckType::Reject };
+            consumer.acknowledge_with(&record, ack).unwrap();
+        }
+        seen += records.len() as i64;
+        consumer.commit_sync(LONG).await.unwrap();
+    }
+    let dropped = consumer.metrics().get("acknowledgement-outcomes-dropped-total");
+    assert_eq!(dropped, Some((RECORDS - KEPT) as f64));
+    let warnings = log.events("outcomes of acknowledgements are not read");
+    assert_eq!(warnings.iter().map(|w| w.level).collect::<Vec<_>>(), [Some(tracing::Level::WARN)]);
+    let kept = consumer.poll_outcomes();
+    assert_eq!(kept.iter().map(|o| o.first_offset).collect::<Vec<_>>(), (RECORDS - KEPT..RECORDS).collect::<Vec<_>>());
     consumer.close(LONG).await.unwrap();
 }
