@@ -3,6 +3,7 @@
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::Backoff;
 use kafka_share_wire::Str;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How to reach a cluster, and the limits of a connection.
@@ -23,6 +24,8 @@ pub struct ClientConfig {
     pub(crate) max_idle: Duration,
     pub(crate) metadata_max_age: Duration,
     pub(crate) max_frame: usize,
+    /// Names of the settings that somebody gave, defaults or not.
+    given: BTreeSet<&'static str>,
 }
 
 impl ClientConfig {
@@ -30,8 +33,10 @@ impl ClientConfig {
     #[must_use]
     pub fn new(bootstrap_servers: &str) -> Self {
         let list = bootstrap_servers.split(',').map(str::trim).filter(|s| !s.is_empty());
+        let bootstrap_servers: Vec<String> = list.map(str::to_owned).collect();
+        let given = if bootstrap_servers.is_empty() { None } else { Some("bootstrap.servers") };
         ClientConfig {
-            bootstrap_servers: list.map(str::to_owned).collect(),
+            bootstrap_servers,
             client_id: Str::from_static("kafka-share"),
             request_timeout: Duration::from_secs(30),
             default_api_timeout: Duration::from_secs(60),
@@ -41,42 +46,78 @@ impl ClientConfig {
             max_idle: Duration::from_secs(540),
             metadata_max_age: Duration::from_secs(300),
             max_frame: 128 << 20,
+            given: given.into_iter().collect(),
         }
+    }
+
+    fn give(mut self, name: &'static str) -> Self {
+        self.given.insert(name);
+        self
     }
 
     /// `client.id`: a name for logs and quotas (default `kafka-share`).
     #[must_use]
     pub fn client_id(mut self, id: &str) -> Self {
         self.client_id = Str::from(id);
-        self
+        self.give("client.id")
     }
 
     /// `request.timeout.ms` (default 30 s): time for one request, from the moment it is handed over.
     #[must_use]
     pub fn request_timeout(mut self, time: Duration) -> Self {
         self.request_timeout = time;
-        self
+        self.give("request.timeout.ms")
     }
 
     /// `default.api.timeout.ms` (default 60 s): time for a call that names no limit of its own.
     #[must_use]
     pub fn default_api_timeout(mut self, time: Duration) -> Self {
         self.default_api_timeout = time;
-        self
+        self.give("default.api.timeout.ms")
     }
 
     /// `socket.connection.setup.timeout.ms` (default 10 s): time to open one connection.
     #[must_use]
     pub fn connection_setup_timeout(mut self, time: Duration) -> Self {
         self.connection_setup_timeout = time;
-        self
+        self.give("socket.connection.setup.timeout.ms")
+    }
+
+    /// `reconnect.backoff.ms` and `reconnect.backoff.max.ms` (default 50 ms and 1 s): pause before a broker whose connection
+    /// failed is connected to again, after the first failure and after many.
+    #[must_use]
+    pub fn reconnect_backoff(mut self, first: Duration, limit: Duration) -> Self {
+        self.reconnect_backoff = Backoff { first, limit };
+        self.give("reconnect.backoff.ms").give("reconnect.backoff.max.ms")
+    }
+
+    /// `retry.backoff.ms` and `retry.backoff.max.ms` (default 100 ms and 1 s): pause before a request that failed is tried
+    /// again, after the first failure and after many.
+    #[must_use]
+    pub fn retry_backoff(mut self, first: Duration, limit: Duration) -> Self {
+        self.retry_backoff = Backoff { first, limit };
+        self.give("retry.backoff.ms").give("retry.backoff.max.ms")
+    }
+
+    /// `connections.max.idle.ms` (default 9 minutes): how long a connection that nobody uses stays open.
+    #[must_use]
+    pub fn connections_max_idle(mut self, time: Duration) -> Self {
+        self.max_idle = time;
+        self.give("connections.max.idle.ms")
+    }
+
+    /// `metadata.max.age.ms` (default 5 minutes): age at which consumers look topics up again although nothing went wrong.
+    #[must_use]
+    pub fn metadata_max_age(mut self, time: Duration) -> Self {
+        self.metadata_max_age = time;
+        self.give("metadata.max.age.ms")
     }
 
     /// Largest answer accepted from a broker, in bytes (default 128 MiB).
     #[must_use]
     pub fn max_frame(mut self, bytes: usize) -> Self {
         self.max_frame = bytes;
-        self
+        self.give("max_frame")
     }
 
     /// Time for a call that names no limit of its own.
@@ -104,12 +145,33 @@ impl ClientConfig {
             "metadata.max.age.ms" => self.metadata_max_age = millis(name, value)?,
             "security.protocol" if value.trim().eq_ignore_ascii_case("PLAINTEXT") => {}
             "security.protocol" => {
-                let text = format!("security.protocol={value} is not supported yet; only PLAINTEXT is");
+                let text = format!(
+                    "security.protocol={value} is not supported yet: nothing would be encrypted, and nobody authenticated; only PLAINTEXT is"
+                );
                 return Err(Error::new(ErrorKind::Config, text));
             }
             _ => return Ok(false),
         }
+        self.given.extend(SHOWN.iter().map(|(known, _)| *known).find(|known| *known == name));
         Ok(true)
+    }
+
+    /// Where a client is built on the connections of others: refuses, by name, settings of its own that say something else.
+    pub(crate) fn check_beside(&self, cluster: &ClientConfig) -> Result<()> {
+        let differs = |(name, shown): &&(&str, Shown)| self.given.contains(name) && shown(self) != shown(cluster);
+        let text: Vec<String> = SHOWN
+            .iter()
+            .filter(differs)
+            .map(|(name, shown)| format!("{name} ({}, of the cluster: {})", shown(self), shown(cluster)))
+            .collect();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "settings of connections have no effect beside a cluster, whose own hold; give them to its ClientConfig, or leave cluster() out: {}",
+            text.join(", ")
+        );
+        Err(Error::new(ErrorKind::Config, text))
     }
 
     /// Checks that the settings make sense together.
@@ -127,15 +189,41 @@ impl ClientConfig {
             ("request.timeout.ms", self.request_timeout),
             ("default.api.timeout.ms", self.default_api_timeout),
             ("socket.connection.setup.timeout.ms", self.connection_setup_timeout),
+            ("connections.max.idle.ms", self.max_idle),
+            ("metadata.max.age.ms", self.metadata_max_age),
         ] {
             check_millis(name, time)?;
             if time.is_zero() {
                 return Err(Error::new(ErrorKind::Config, format!("{name} must not be 0")));
             }
         }
+        for (name, Backoff { first, limit }) in
+            [("reconnect.backoff", self.reconnect_backoff), ("retry.backoff", self.retry_backoff)]
+        {
+            check_millis(&format!("{name}.ms"), first)?;
+            check_millis(&format!("{name}.max.ms"), limit)?;
+        }
         Ok(())
     }
 }
+
+type Shown = fn(&ClientConfig) -> String;
+
+/// The settings of a connection, and their values to compare and to show.
+const SHOWN: &[(&str, Shown)] = &[
+    ("bootstrap.servers", |c| c.bootstrap_servers.join(",")),
+    ("client.id", |c| c.client_id.to_string()),
+    ("request.timeout.ms", |c| c.request_timeout.as_millis().to_string()),
+    ("default.api.timeout.ms", |c| c.default_api_timeout.as_millis().to_string()),
+    ("socket.connection.setup.timeout.ms", |c| c.connection_setup_timeout.as_millis().to_string()),
+    ("reconnect.backoff.ms", |c| c.reconnect_backoff.first.as_millis().to_string()),
+    ("reconnect.backoff.max.ms", |c| c.reconnect_backoff.limit.as_millis().to_string()),
+    ("retry.backoff.ms", |c| c.retry_backoff.first.as_millis().to_string()),
+    ("retry.backoff.max.ms", |c| c.retry_backoff.limit.as_millis().to_string()),
+    ("connections.max.idle.ms", |c| c.max_idle.as_millis().to_string()),
+    ("metadata.max.age.ms", |c| c.metadata_max_age.as_millis().to_string()),
+    ("max_frame", |c| c.max_frame.to_string()),
+];
 
 /// Host and port of `host:port` or `[v6]:port`.
 pub(crate) fn split_address(server: &str) -> Result<(&str, u16)> {
@@ -188,6 +276,83 @@ mod tests {
             assert!(config.set("request.timeout.ms", &time.as_millis().to_string()).is_err());
         }
         assert!(ClientConfig::new("h:1").request_timeout(Duration::ZERO).validate().is_err());
+    }
+
+    #[test]
+    fn typed_setters_are_those_of_the_properties() {
+        let time = Duration::from_millis;
+        let typed = ClientConfig::new("h:1")
+            .client_id("me")
+            .request_timeout(time(1))
+            .default_api_timeout(time(2))
+            .connection_setup_timeout(time(3))
+            .reconnect_backoff(time(4), time(5))
+            .retry_backoff(time(6), time(7))
+            .connections_max_idle(time(8))
+            .metadata_max_age(time(9));
+        let mut named = ClientConfig::new("h:1");
+        for (name, value) in [
+            ("client.id", "me"),
+            ("request.timeout.ms", "1"),
+            ("default.api.timeout.ms", "2"),
+            ("socket.connection.setup.timeout.ms", "3"),
+            ("reconnect.backoff.ms", "4"),
+            ("reconnect.backoff.max.ms", "5"),
+            ("retry.backoff.ms", "6"),
+            ("retry.backoff.max.ms", "7"),
+            ("connections.max.idle.ms", "8"),
+            ("metadata.max.age.ms", "9"),
+        ] {
+            assert!(named.set(name, value).unwrap(), "{name}");
+        }
+        assert_eq!(format!("{typed:?}"), format!("{named:?}"));
+        for (name, shown) in SHOWN.iter().filter(|(name, _)| *name != "max_frame") {
+            assert!(named.given.contains(name) && shown(&named) != shown(&ClientConfig::new("")), "{name}");
+        }
+    }
+
+    #[test]
+    fn settings_that_a_cluster_decides_are_refused_beside_it_by_name() {
+        let cluster = ClientConfig::new("h:1").request_timeout(Duration::from_secs(10));
+        let beside = |config: ClientConfig| config.check_beside(&cluster).map_err(|e| e.to_string());
+        assert_eq!(beside(ClientConfig::new("")), Ok(()));
+        assert_eq!(beside(ClientConfig::new("h:1").request_timeout(Duration::from_secs(10))), Ok(()));
+        // The default, but said aloud.
+        let mut given = ClientConfig::new("");
+        given.set("request.timeout.ms", "30000").unwrap();
+        let given = given.client_id("me");
+        let text = beside(given).unwrap_err();
+        assert!(text.contains("request.timeout.ms (30000, of the cluster: 10000)"), "{text}");
+        assert!(text.contains("client.id (me, of the cluster: kafka-share)") && !text.contains("idle"), "{text}");
+        assert!(beside(ClientConfig::new("other:1")).unwrap_err().contains("bootstrap.servers (other:1, "));
+    }
+
+    #[test]
+    fn r139_zero_and_over_long_times_are_refused_by_name() {
+        let long = Duration::from_secs(30 * 86_400);
+        let new = || ClientConfig::new("h:1");
+        for (name, config) in [
+            ("reconnect.backoff.ms", new().reconnect_backoff(long, long)),
+            ("reconnect.backoff.max.ms", new().reconnect_backoff(Duration::ZERO, long)),
+            ("retry.backoff.ms", new().retry_backoff(long, long)),
+            ("retry.backoff.max.ms", new().retry_backoff(Duration::ZERO, Duration::MAX)),
+            ("connections.max.idle.ms", new().connections_max_idle(Duration::ZERO)),
+            ("connections.max.idle.ms", new().connections_max_idle(long)),
+            ("metadata.max.age.ms", new().metadata_max_age(Duration::ZERO)),
+            ("metadata.max.age.ms", new().metadata_max_age(long)),
+        ] {
+            let text = config.validate().unwrap_err().to_string();
+            assert!(text.contains(name), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_plaintext_is_refused() {
+        for protocol in ["SSL", "SASL_PLAINTEXT", "SASL_SSL", "ssl", ""] {
+            let text = ClientConfig::new("h:1").set("security.protocol", protocol).unwrap_err().to_string();
+            assert!(text.contains("only PLAINTEXT"), "{text}");
+        }
+        assert!(ClientConfig::new("h:1").set("security.protocol", "plaintext").unwrap());
     }
 
     #[test]

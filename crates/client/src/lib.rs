@@ -66,6 +66,7 @@ pub mod ledger;
 mod metrics;
 pub mod net;
 pub mod producer;
+mod properties;
 pub mod reader;
 
 pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};

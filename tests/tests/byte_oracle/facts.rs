@@ -49,6 +49,22 @@ fn error_codes_are_those_of_java() {
     assert_eq!(known, lines.len(), "codes that Java does not know");
 }
 
+/// The client's own tests hold these lists against what its builders know.
+#[test]
+fn properties_of_clients_are_those_of_java() {
+    let data = specs::messages_dir().join("../../crates/client/tests/data");
+    for (kind, file) in [
+        ("consumer", "java-consumer-properties.txt"),
+        ("producer", "java-producer-properties.txt"),
+        ("unshared", "java-share-refuses.txt"),
+    ] {
+        let Some(lines) = facts("properties_of_clients_are_those_of_java", kind) else { return };
+        let java: String = lines.iter().map(|words| format!("{}\n", words[1])).collect();
+        let ours = fs::read_to_string(data.join(file)).expect("the list can be read");
+        assert_eq!(ours, java, "{file}: kafka-clients has another list; it should read:\n{java}");
+    }
+}
+
 /// An unfilled message in hex; `None` where the version cannot carry it.
 fn unfilled<M: Message + Default>(version: i16) -> Option<String> {
     let bytes = M::default().to_bytes(version).ok()?;

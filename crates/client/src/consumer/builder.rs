@@ -5,6 +5,7 @@ use super::shared::{Options, Shared};
 use crate::config::{boolean, check_millis, millis};
 use crate::ledger::{AckBackendChoice, LedgerSettings};
 use crate::net::Cluster;
+use crate::properties::warn_without_effect;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::share_acks::AckOutcome;
 use kafka_share_core::share_consumer::{ConsumerConfig, ShareConsumer};
@@ -49,7 +50,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("group.remote.assignor", "the broker assigns"),
 ];
 
-/// Settings of the Java share consumer that have no effect here, and why: no reason to suspect a misspelling.
+/// Settings of the Java share consumer that have no effect here, and why, beside those of all clients.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("key.deserializer", "deserialisers are given in code: see Deserializer"),
     ("value.deserializer", "deserialisers are given in code: see Deserializer"),
@@ -61,15 +62,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ),
     ("auto.commit.interval.ms", "share groups have no offset commits"),
     ("exclude.internal.topics", "there is no subscription by pattern"),
-    ("client.dns.lookup", "all addresses of a name are tried"),
-    ("bootstrap.resolve.timeout.ms", "names are resolved at each attempt to connect"),
-    ("receive.buffer.bytes", "the system sizes socket buffers"),
-    ("send.buffer.bytes", "the system sizes socket buffers"),
-    ("metric.reporters", "read KafkaShareConsumer::metrics"),
-    ("metrics.num.samples", "averages, maxima and rates are of the last 30 to 60 seconds"),
-    ("metrics.sample.window.ms", "averages, maxima and rates are of the last 30 to 60 seconds"),
-    ("metrics.recording.level", "all metrics are recorded"),
-    ("config.providers", "resolve values before they come here"),
+    ("internal.throw.on.fetch.stable.offset.unsupported", "it is of the inside of the Java client"),
 ];
 
 /// Builds a [`KafkaShareConsumer`].
@@ -183,15 +176,12 @@ impl ShareConsumerBuilder {
             "allow.auto.create.topics" => self.creates_topics = boolean(name, value)?,
             _ if self.ledger.set(name, value)? => {}
             _ if self.client.set(name, value)? => {}
-            _ => match WITHOUT_EFFECT.iter().find(|(n, _)| *n == name) {
-                Some((_, reason)) => tracing::warn!(name, reason, "property has no effect on this share consumer"),
-                None => tracing::warn!(name, "property is not known to the share consumer and has no effect"),
-            },
+            _ => warn_without_effect("share consumer", name, WITHOUT_EFFECT),
         }
         Ok(())
     }
 
-    /// Connection settings.
+    /// Connection settings. Beside a [`cluster`](Self::cluster) they are refused where the cluster's own are others.
     pub fn client_config(mut self, change: impl FnOnce(ClientConfig) -> ClientConfig) -> Self {
         self.client = change(self.client);
         self
@@ -225,6 +215,13 @@ impl ShareConsumerBuilder {
     /// time that a commit waits behind such a fetch.
     pub fn fetch_max_wait(mut self, time: Duration) -> Self {
         self.max_wait = time;
+        self
+    }
+
+    /// `fetch.min.bytes` (default 1): bytes that a broker waits for, up to [`fetch_max_wait`](Self::fetch_max_wait), before
+    /// it answers a fetch. With 0 it answers at once, also with nothing.
+    pub fn fetch_min_bytes(mut self, bytes: i32) -> Self {
+        self.min_bytes = bytes;
         self
     }
 
@@ -313,7 +310,7 @@ impl ShareConsumerBuilder {
         self
     }
 
-    /// Shares connections and metadata with other clients of the same cluster.
+    /// Shares connections and metadata with other clients of the same cluster. Its settings of connections hold.
     pub fn cluster(mut self, cluster: Arc<Cluster>) -> Self {
         self.cluster = Some(cluster);
         self
@@ -339,10 +336,13 @@ impl ShareConsumerBuilder {
         self.ledger.validate()?;
         check_millis("fetch.max.wait.ms", self.max_wait)?;
         check_millis("lock_renewal", self.lock_renewal.unwrap_or_default())?;
-        if self.max_wait >= self.client.request_timeout {
-            return config("fetch.max.wait.ms must be less than request.timeout.ms");
+        let connections = self.cluster.as_ref().map_or(&self.client, |cluster| cluster.config());
+        let limit = connections.request_timeout;
+        if self.max_wait >= limit {
+            let text = format!("fetch.max.wait.ms must be less than request.timeout.ms ({})", limit.as_millis());
+            return Err(Error::new(ErrorKind::Config, text));
         }
-        Ok(())
+        self.client.check_beside(connections)
     }
 
     /// Builds the consumer and starts its task. Nothing is sent before it subscribes.

@@ -6,6 +6,7 @@ use super::shared::Shared;
 use crate::config::{boolean, check_millis, millis};
 use crate::ledger::{AckBackendChoice, LedgerSettings};
 use crate::net::Cluster;
+use crate::properties::warn_without_effect;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::producer::{Producer as Machine, ProducerConfig};
 use kafka_share_core::transaction::{PreparedTransaction, Transaction};
@@ -15,6 +16,22 @@ use kafka_share_wire::compression::check_level;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Settings of the Java producer that have no effect here, and why, beside those of all clients.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("retries", "delivery.timeout.ms decides"),
+    ("key.serializer", "keys and values are bytes"),
+    ("value.serializer", "keys and values are bytes"),
+    ("interceptor.classes", "producers have no interceptors"),
+    ("partitioner.class", "give a record its partition; else its key chooses it by its hash, as in Java"),
+    ("partitioner.ignore.keys", "keys choose partitions; give a record its partition"),
+    ("partitioner.adaptive.partitioning.enable", "records without a key stay with a partition for a batch"),
+    ("partitioner.availability.timeout.ms", "records without a key stay with a partition for a batch"),
+    ("partitioner.rack.aware", "partitions are not chosen by rack"),
+    ("client.rack", "partitions are not chosen by rack"),
+    ("buffer.memory.allocation.strategy", "records take as much of buffer.memory as they are long"),
+    ("metadata.max.idle.ms", "what is known of a topic is kept"),
+];
 
 /// Settings of a [`Producer`](super::Producer) or [`TransactionalProducer`](super::TransactionalProducer).
 #[derive(Debug, Clone)]
@@ -92,10 +109,9 @@ impl Settings {
             "acks" => return fail("this producer is idempotent, which needs all"),
             "enable.idempotence" if value.trim().eq_ignore_ascii_case("true") => {}
             "enable.idempotence" => return fail("this producer is always idempotent"),
-            "retries" => tracing::debug!("retries has no effect: delivery.timeout.ms decides"),
             _ if self.ledger.set(name, value)? => {}
             _ if self.client.set(name, value)? => {}
-            _ => tracing::warn!(name, "property is not known to the producer and has no effect"),
+            _ => warn_without_effect("producer", name, WITHOUT_EFFECT),
         }
         Ok(())
     }
@@ -159,6 +175,7 @@ impl Settings {
             Some(cluster) => cluster,
             None => Cluster::new(self.client.clone())?,
         };
+        self.client.check_beside(cluster.config())?;
         self.machine.compression_level = self.level();
         self.machine.backoff = cluster.config().retry_backoff;
         let request = cluster.config().request_timeout.as_millis();
@@ -180,7 +197,8 @@ impl Settings {
 /// The setters that both builders have.
 macro_rules! common_setters {
     () => {
-        /// From Kafka's property names. Unknown names are passed over with a warning in the log.
+        /// From Kafka's property names. Unknown names are passed over with a warning in the log, and so are those of the
+        /// Java producer that have no effect here, with the reason.
         ///
         /// # Errors
         /// Values that do not parse or that an idempotent producer cannot have.
@@ -202,7 +220,7 @@ macro_rules! common_setters {
             self.settings.set(name, value)
         }
 
-        /// Connection settings.
+        /// Connection settings. Beside a [`cluster`](Self::cluster) they are refused where the cluster's own are others.
         pub fn client_config(mut self, config: ClientConfig) -> Self {
             self.settings.client = config;
             self

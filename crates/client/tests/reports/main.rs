@@ -13,4 +13,5 @@ mod leaders;
 mod tracing_spans;
 
 mod log;
+mod properties;
 mod wide;

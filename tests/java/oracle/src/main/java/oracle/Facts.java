@@ -1,10 +1,16 @@
 package oracle;
 
 import java.io.BufferedWriter;
+import java.io.IOException;
+import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.HexFormat;
+import java.util.TreeSet;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.errors.InvalidMetadataException;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -20,6 +26,8 @@ import org.apache.kafka.common.protocol.MessageUtil;
  *   <li>{@code error CODE NAME RETRIABLE REFRESHES_METADATA}
  *   <li>{@code default KIND KEY VERSION HEX}: an unfilled message; {@code -} for no bytes, {@code refused} where the
  *       version cannot carry the defaults
+ *   <li>{@code consumer NAME}, {@code producer NAME}: a property of that client
+ *   <li>{@code unshared NAME}: a property of consumers that share consumers refuse
  * </ul>
  *
  * <p>Usage: {@code oracle.Facts OUT SPEC_DIR}
@@ -49,7 +57,25 @@ public final class Facts {
                 boolean refreshes = error.exception() instanceof InvalidMetadataException;
                 out.write("error " + error.code() + " " + error.name() + " " + retriable + " " + refreshes + "\n");
             }
+            writeNames(out, "consumer", ConsumerConfig.configNames());
+            writeNames(out, "producer", ProducerConfig.configNames());
+            writeNames(out, "unshared", refusedByShareConsumers());
         }
+    }
+
+    private static void writeNames(BufferedWriter out, String kind, Collection<String> names) throws IOException {
+        for (String name : new TreeSet<>(names)) {
+            out.write(kind + " " + name + "\n");
+        }
+    }
+
+    /** The list is not public. */
+    @SuppressWarnings("unchecked")
+    private static Collection<String> refusedByShareConsumers() throws ReflectiveOperationException {
+        Class<?> config = Class.forName("org.apache.kafka.clients.consumer.ShareConsumerConfig");
+        Field field = config.getDeclaredField("SHARE_GROUP_UNSUPPORTED_CONFIGS");
+        field.setAccessible(true);
+        return (Collection<String>) field.get(null);
     }
 
     private static String unfilled(Spec spec, short version) throws ReflectiveOperationException {
