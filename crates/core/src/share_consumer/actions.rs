@@ -1,6 +1,8 @@
 //! Planning: which request goes to which broker now, and with which acknowledgements.
 
-use super::{Action, Group, InFlight, InFlightKind, METADATA_PAUSE, NodeState, ShareConsumer};
+use super::{
+    Action, Group, InFlight, InFlightKind, LEAVE_AFTER, LEAVE_AFTER_ACKS, METADATA_PAUSE, NodeState, ShareConsumer,
+};
 use crate::metadata::TopicIdPartition;
 use crate::share_acks::{AckBatch, AckType, Outcome, Taken};
 use crate::share_session::FINAL_EPOCH;
@@ -31,7 +33,15 @@ impl ShareConsumer {
     }
 
     fn may_speak_to_group(&self, now: Instant) -> bool {
-        !self.closing || self.sessions_closed() || self.leave_at.is_none_or(|at| at <= now)
+        !self.closing || self.sessions_closed() || self.leave_due().is_none_or(|at| at <= now)
+    }
+
+    /// When a member that closes leaves its group although brokers have not confirmed the end of its sessions.
+    fn leave_due(&self) -> Option<Instant> {
+        let since = self.silent_since?;
+        let sent = |n: &NodeState| n.in_flight.as_ref().is_some_and(|f| !f.taken.is_empty()) || !n.groups.is_empty();
+        let acks = self.nodes.values().any(sent) || self.table.oldest_pending().is_some();
+        Some(since + if acks { LEAVE_AFTER_ACKS } else { LEAVE_AFTER })
     }
 
     fn sessions_closed(&self) -> bool {
@@ -228,7 +238,7 @@ impl ShareConsumer {
         let metadata = self.metadata.due.filter(|_| !self.metadata.in_flight && !self.subscription.is_empty());
         let paused = self.paused.values().copied();
         // The group is left after the last session; an answer wakes for that.
-        let heartbeat = self.membership.next_deadline().map(|at| match self.leave_at {
+        let heartbeat = self.membership.next_deadline().map(|at| match self.leave_due() {
             Some(leave) if !self.sessions_closed() => at.max(leave),
             _ => at,
         });

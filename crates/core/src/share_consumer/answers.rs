@@ -175,11 +175,13 @@ impl ShareConsumer {
         }
     }
 
-    fn finish_in_flight(&mut self, node: i32, token: u64) -> Option<InFlight> {
+    fn finish_in_flight(&mut self, now: Instant, node: i32, token: u64) -> Option<InFlight> {
         let state = self.nodes.get_mut(&node)?;
         if state.in_flight.as_ref()?.token != token {
             return None;
         }
+        // While closing: who answers is not silent.
+        self.silent_since = self.silent_since.map(|_| now);
         state.in_flight.take()
     }
 
@@ -243,7 +245,7 @@ impl ShareConsumer {
 
     /// A broker's answer to a fetch.
     pub fn handle_fetch(&mut self, now: Instant, node: i32, token: u64, answer: Result<FetchAnswer, RequestFailure>) {
-        let Some(in_flight) = self.finish_in_flight(node, token) else { return };
+        let Some(in_flight) = self.finish_in_flight(now, node, token) else { return };
         let answer = match answer {
             Ok(answer) => answer,
             Err(failure) => return self.handle_lost(now, node, in_flight, failure),
@@ -415,7 +417,7 @@ impl ShareConsumer {
         token: u64,
         answer: Result<ShareAcknowledgeResponse, RequestFailure>,
     ) {
-        let Some(in_flight) = self.finish_in_flight(node, token) else { return };
+        let Some(in_flight) = self.finish_in_flight(now, node, token) else { return };
         let response = match answer {
             Ok(response) => response,
             Err(failure) => return self.handle_lost(now, node, in_flight, failure),

@@ -33,6 +33,8 @@ const LOCK_GRACE: Duration = Duration::from_secs(5);
 /// How long the group is not left while brokers have not confirmed the end of their sessions: members that take over sooner
 /// would wait for the records.
 const LEAVE_AFTER: Duration = Duration::from_secs(1);
+/// The same where acknowledgements are on their way: Kafka ends a member's sessions when it leaves, and refuses them then.
+const LEAVE_AFTER_ACKS: Duration = Duration::from_secs(5);
 /// Pause between metadata requests for what is not known yet.
 const METADATA_PAUSE: Duration = Duration::from_millis(100);
 
@@ -79,8 +81,8 @@ pub struct ShareConsumer {
     /// Why the membership ended for good.
     failure: Option<(ErrorCode, String)>,
     closing: bool,
-    /// While closing: when the group is left even where a broker does not answer.
-    leave_at: Option<Instant>,
+    /// While closing: since when no broker has answered.
+    silent_since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -197,7 +199,7 @@ impl ShareConsumer {
             events: VecDeque::new(),
             failure: None,
             closing: false,
-            leave_at: None,
+            silent_since: None,
         }
     }
 
@@ -440,7 +442,7 @@ impl ShareConsumer {
             return;
         }
         self.closing = true;
-        self.leave_at = Some(now + LEAVE_AFTER);
+        self.silent_since = Some(now);
         self.wanted = false;
         self.owed = false;
         self.delivered.clear();

@@ -96,6 +96,37 @@ fn r019_a_silent_broker_does_not_keep_the_member_in_its_group() {
 }
 
 #[test]
+fn a_broker_that_is_slow_with_acknowledgements_is_waited_for_before_the_group_is_left() {
+    let mut rig = Rig::new(false, &[1]);
+    let chunks = rig.receive(0, 3);
+    let mut answers = Vec::new();
+    for entry in chunks[0].entries() {
+        rig.machine.acknowledge(rig.now, chunks[0].handle(entry), AckType::Accept).unwrap();
+        rig.machine.commit(rig.now + LOCK);
+        answers.extend(rig.requests());
+    }
+    rig.heartbeats.clear();
+    rig.machine.close(rig.now);
+    // One at a time, each four seconds after the one before, and no longer than that.
+    for answered in 0..3 {
+        rig.now += Duration::from_secs(4);
+        rig.machine.handle_timeout(rig.now);
+        answers.extend(rig.requests());
+        assert!(rig.heartbeats.is_empty(), "left after {answered}");
+        let Some(Action::Acknowledge(node, token, request)) = answers.pop() else { panic!("{answers:?}") };
+        if request.share_session_epoch == -1 {
+            break;
+        }
+        rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
+        answers.extend(rig.requests());
+    }
+    rig.now += Duration::from_secs(5);
+    rig.machine.handle_timeout(rig.now);
+    assert!(rig.requests().is_empty());
+    assert_eq!(rig.heartbeats, [-1], "a broker that is silent to the end");
+}
+
+#[test]
 fn r100_renewals_are_for_brokers_that_have_them() {
     let mut rig = Rig::new(false, &[1, 2]);
     rig.poll();
