@@ -299,7 +299,11 @@ fn contenders(address: SocketAddr, level: i16) -> Vec<String> {
             p.produce(Some(name), a, 1, 0, 1);
         }
     };
-    let ends = |name: &'static str, commit| move |p: &mut Player, a| drop(p.end(name, a, commit));
+    let ends = |name: &'static str, commit| {
+        move |p: &mut Player, a| {
+            p.end(name, a, commit);
+        }
+    };
     contended(&mut p, "commits", 1, false, ends("commits", true));
     contended(&mut p, "aborts", 1, false, ends("aborts", false));
     contended(&mut p, "adds", 1, false, |p, a| p.add("adds", a, &[("", &[1])], 3));
