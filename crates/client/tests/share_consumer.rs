@@ -342,11 +342,16 @@ async fn r163_calls_fail_at_once_when_the_background_task_is_gone() {
         Arc::new(rig.own_consumer(Mode::Explicit))
     };
     let records = rig.receive(&consumer, 2).await;
+    let seen = Fault::new(FaultAction::Delay(Duration::ZERO)).key(ApiKey::SHARE_FETCH).times(u32::MAX);
+    let seen = rig.broker.fault(seen);
     let waiting = tokio::spawn({
         let consumer = Arc::clone(&consumer);
         async move { consumer.poll(LONG).await.map(|r| r.len()) }
     });
-    // Said, and not sent.
+    while rig.broker.fault_hits(seen) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Said, and not sent: a fetch is under way.
     let (said, held) = (records[0].iter().next().unwrap(), records[0].iter().nth(1).unwrap());
     consumer.acknowledge(&said).unwrap();
     runtime.shutdown_background();
