@@ -7,6 +7,7 @@ mod checkpoints;
 mod crowds;
 mod faults;
 mod java;
+mod ledger;
 mod scenarios;
 mod sessions;
 mod staged_reports;
@@ -78,4 +79,21 @@ scenarios!(
     a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so,
     checkpoints_commit_what_came_before_them_and_no_more,
     bad_records_are_refused_and_the_transaction_goes_on,
+    the_ledger_takes_over_from_who_stops_and_doubles_nothing,
 );
+
+/// The first release with share groups, and the last one on transaction.version 1; side by side, as they mostly wait.
+#[test]
+fn the_ledger_on_other_releases() {
+    let test = "the_ledger_on_other_releases";
+    let run = |version: &str, features: &[&str]| {
+        let Some(kafka) = RealKafka::start_with_features(test, version, features, &[]) else { return };
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let bootstrap = kafka.bootstrap();
+        runtime.block_on(scenarios::the_ledger_takes_over_from_who_stops_and_doubles_nothing(&bootstrap));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| run("4.1.1", &[]));
+        scope.spawn(|| run("4.4.0", &["transaction.version=1"]));
+    });
+}

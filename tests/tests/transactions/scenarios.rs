@@ -3,6 +3,7 @@
 pub(crate) use super::bad_input::bad_records_are_refused_and_the_transaction_goes_on;
 pub(crate) use super::checkpoints::checkpoints_commit_what_came_before_them_and_no_more;
 pub(crate) use super::java::java_reads_what_we_commit;
+pub(crate) use super::ledger::the_ledger_takes_over_from_who_stops_and_doubles_nothing;
 pub(crate) use super::sessions::{
     a_prepared_transaction_is_ended_by_another_process,
     a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so,
