@@ -6,7 +6,7 @@ use kafka_share::net::Cluster;
 use kafka_share::{
     AckOutcome, AckType, AcknowledgementMode as Mode, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, Outcome,
     PartitionReader, Producer, ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords,
-    TopicIdPartition, TransactionalProducer,
+    TopicIdPartition, TransactionSession, TransactionalProducer,
 };
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use std::sync::Arc;
@@ -353,4 +353,31 @@ async fn consumers_that_must_not_use_the_ledger_say_so() {
         producer.abort_transaction().await.unwrap();
         consumer.close(LONG).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lets_go_of_a_transaction_learns_from_the_ledger_what_became_of_it() {
+    // Nothing is in the ledger: it cannot be committed, and the records are free at once.
+    let lab = Lab::new(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    let records = some(&consumer).await;
+    process(&producer, &consumer, &records).await;
+    drop(producer);
+    assert_eq!(told(&consumer.poll_outcomes()), [(0, 9, Outcome::LockLost)]);
+    let records = some(&consumer).await;
+    assert_eq!(offsets(&records).len(), 10);
+    // It is, and another process commits.
+    let producer = lab.transactional("t").await;
+    process(&producer, &consumer, &records).await;
+    let prepared = producer.prepare_transaction().await.unwrap();
+    drop(producer);
+    let settings = TransactionalProducer::builder("", "t").cluster(Arc::clone(&lab.cluster));
+    let session = TransactionSession::resume(settings, &prepared).await.unwrap();
+    assert!(consumer.poll_outcomes().is_empty());
+    session.commit().await.unwrap();
+    let outcome = tokio::time::timeout(LONG, consumer.next_outcome()).await.unwrap().unwrap();
+    assert_eq!(told(&[outcome]), [(0, 9, Outcome::Acknowledged)]);
+    lab.until_done(&consumer).await;
+    assert_eq!(lab.output().await, all_values(10));
 }

@@ -214,7 +214,10 @@ impl Follower {
             news
         });
         let changed = news.has_changed().unwrap_or(false);
-        news.mark_unchanged();
+        if changed {
+            // What comes from here on is news again; it may be in what is looked at below.
+            news.mark_unchanged();
+        }
         let (floor, caught_up) = tail.with(|r| (r.floor(), r.is_caught_up()));
         if self.held && caught_up {
             self.release(shared);

@@ -80,6 +80,12 @@ pub(super) trait AckBackend: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Nobody asks for the verdict any more, and the transaction is forgotten here. Where it can be known, it is what this
+    /// comes to, until `deadline`.
+    fn follow(&self, _deadline: Instant) -> Option<Boxed<'static, Option<bool>>> {
+        None
+    }
+
     /// The transaction has ended; told before the givers of the acknowledgements are.
     fn ended(&self, _end: TransactionEnd) {}
 }

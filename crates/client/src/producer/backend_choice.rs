@@ -112,6 +112,10 @@ impl AckBackend for AutoBackend {
         self.chosen().knows_verdict()
     }
 
+    fn follow(&self, deadline: Instant) -> Option<Boxed<'static, Option<bool>>> {
+        self.chosen().follow(deadline)
+    }
+
     fn ended(&self, end: TransactionEnd) {
         self.chosen().ended(end);
     }

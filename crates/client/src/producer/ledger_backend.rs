@@ -47,6 +47,9 @@ impl From<Error> for SealError {
 /// A consumer's reader, with the lowest number of the requests that brought what is staged.
 type Reader = (Arc<Tail>, u64);
 
+/// Keys of tombstones that a transaction writes, by the reader that they are of.
+type Tombstones = Vec<(Arc<Tail>, Vec<IntentKey>)>;
+
 /// What a transaction acknowledges for a group.
 #[derive(Debug, Default)]
 struct Group {
@@ -65,7 +68,7 @@ struct Written {
 struct State {
     groups: BTreeMap<Str, Group>,
     written: Vec<Written>,
-    tombstones: Vec<(Arc<Tail>, Vec<IntentKey>)>,
+    tombstones: Tombstones,
     sealed: bool,
     counter: u64,
     /// Topics that were compared with the ledger.
@@ -296,24 +299,54 @@ impl LedgerBackend {
 
     async fn verdict_now(&self, deadline: Instant) -> Result<Option<bool>> {
         let first = self.state().written.first().cloned();
-        let Some(Written { key, readers }) = first else { return Ok(None) };
-        let Some((tail, _)) = readers.first() else { return Ok(None) };
-        let mut news = tail.subscribe();
-        loop {
-            news.borrow_and_update();
-            match tail.with(|r| r.verdict(&key)) {
-                Some(Verdict::Committed) => return Ok(Some(true)),
-                Some(Verdict::Aborted) => return Ok(Some(false)),
-                Some(_) => return Ok(None),
-                None => {}
-            }
-            tail.error().map_or(Ok(()), Err)?;
-            if tokio::time::timeout_at(deadline.into(), news.changed()).await.is_err() {
-                return Err(timed_out(
-                    "the end of the transaction was not read from the ledger in time",
-                    tail.trouble(),
-                ));
-            }
+        match first {
+            Some(written) => verdict_of(&written, deadline).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Forgets the transaction; answers what is to be told of its end.
+    fn take_written(&self) -> (Vec<Written>, Tombstones) {
+        let mut state = self.state();
+        state.groups.clear();
+        state.sealed = false;
+        (std::mem::take(&mut state.written), std::mem::take(&mut state.tombstones))
+    }
+}
+
+async fn verdict_of(Written { key, readers }: &Written, deadline: Instant) -> Result<Option<bool>> {
+    let Some((tail, _)) = readers.first() else { return Ok(None) };
+    let mut news = tail.subscribe();
+    loop {
+        news.borrow_and_update();
+        match tail.with(|r| r.verdict(key)) {
+            Some(Verdict::Committed) => return Ok(Some(true)),
+            Some(Verdict::Aborted) => return Ok(Some(false)),
+            Some(_) => return Ok(None),
+            None => {}
+        }
+        tail.error().map_or(Ok(()), Err)?;
+        if tokio::time::timeout_at(deadline.into(), news.changed()).await.is_err() {
+            return Err(timed_out("the end of the transaction was not read from the ledger in time", tail.trouble()));
+        }
+    }
+}
+
+/// Tells the readers how the transaction of some intents ended.
+fn conclude(written: Vec<Written>, tombstones: Tombstones, committed: bool) {
+    for Written { key, readers } in written {
+        for (tail, _) in readers {
+            tail.with(|r| {
+                if committed {
+                    r.handle_committed(&key);
+                }
+                r.unwatch(&key);
+            });
+        }
+    }
+    if !committed {
+        for (tail, keys) in tombstones {
+            tail.with(|r| r.return_tombstones(keys));
         }
     }
 }
@@ -378,28 +411,18 @@ impl AckBackend for LedgerBackend {
     }
 
     fn ended(&self, end: TransactionEnd) {
-        let (written, tombstones) = {
-            let mut state = self.state();
-            state.groups.clear();
-            state.sealed = false;
-            (std::mem::take(&mut state.written), std::mem::take(&mut state.tombstones))
-        };
-        let committed = end == TransactionEnd::Committed;
-        for Written { key, readers } in written {
-            for (tail, _) in readers {
-                tail.with(|r| {
-                    if committed {
-                        r.handle_committed(&key);
-                    }
-                    r.unwatch(&key);
-                });
-            }
-        }
-        if !committed {
-            for (tail, keys) in tombstones {
-                tail.with(|r| r.return_tombstones(keys));
-            }
-        }
+        let (written, tombstones) = self.take_written();
+        conclude(written, tombstones, end == TransactionEnd::Committed);
+    }
+
+    fn follow(&self, deadline: Instant) -> Option<Boxed<'static, Option<bool>>> {
+        let (written, tombstones) = self.take_written();
+        let first = written.first().cloned()?;
+        Some(Box::pin(async move {
+            let found = verdict_of(&first, deadline).await.ok().flatten();
+            conclude(written, tombstones, found == Some(true));
+            found
+        }))
     }
 }
 

@@ -76,11 +76,12 @@ impl Staged {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|part| part.renew());
     }
 
+    fn take(&self) -> Vec<Box<dyn StagedPart>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn end(&self, end: TransactionEnd) {
-        let parts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for part in parts {
-            part.ended(end);
-        }
+        self.take().into_iter().for_each(|part| part.ended(end));
     }
 }
 
@@ -162,8 +163,36 @@ impl TransactionalProducer {
 
     /// Tells all who wait for the transaction's end.
     fn finish(&self, end: TransactionEnd) {
+        let end = match end {
+            // Without an intent it cannot have been committed.
+            TransactionEnd::Unknown if self.backend.is_ledger() && !self.backend.knows_verdict() => {
+                TransactionEnd::Aborted
+            }
+            TransactionEnd::Unknown => return self.finish_later(),
+            end => end,
+        };
         self.backend.ended(end);
         self.staged.end(end);
+    }
+
+    /// Tells all who wait for an end that this producer will not learn: once it is known elsewhere, if it can be.
+    fn finish_later(&self) {
+        let patience = self.shared.with(|s| s.machine.transaction().map(Transaction::timeout)).unwrap_or_default();
+        let deadline = Instant::now() + patience.saturating_mul(2);
+        let (following, runtime) = (self.backend.follow(deadline), tokio::runtime::Handle::try_current());
+        let (Some(following), Ok(runtime)) = (following, runtime) else {
+            self.backend.ended(TransactionEnd::Unknown);
+            return self.staged.end(TransactionEnd::Unknown);
+        };
+        let parts = self.staged.take();
+        runtime.spawn(async move {
+            let end = match following.await {
+                Some(true) => TransactionEnd::Committed,
+                Some(false) => TransactionEnd::Aborted,
+                None => TransactionEnd::Unknown,
+            };
+            parts.into_iter().for_each(|part| part.ended(end));
+        });
     }
 
     pub(super) async fn learn_features(&self, deadline: Instant) -> Result<()> {
