@@ -161,6 +161,11 @@ pub(crate) fn table(out: &mut impl Write, rows: &[Vec<String>]) -> Result<(), Fa
     Ok(())
 }
 
+/// `1 record`, `2 records`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A cell of each of some words.
 pub(crate) fn row<const N: usize>(cells: [&dyn std::fmt::Display; N]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()

@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::framing::{self, Misfit};
 use super::{Plan, Semantics};
 use crate::exit::{Failure, note};
+use crate::text;
 use kafka_share::{
     AckType, AcknowledgementMode, Error, ErrorKind, KafkaShareConsumer, Producer, ProducerRecord, RecordId,
     ShareAcknowledgements, ShareRecord, ShareRecords, TransactionalProducer,
@@ -36,6 +37,8 @@ enum Trouble {
     Again(Error),
     /// The records go back, and come again.
     Once(String),
+    /// So do they; what the program died of may be with them.
+    Died(String),
     /// The pipe is to stop.
     Stopped,
 }
@@ -72,7 +75,7 @@ pub(super) async fn keep_running(
             Ok(()) | Err(Trouble::Stopped) => return Ok(()),
             Err(Trouble::Hopeless(failure)) => return Err(failure),
             Err(Trouble::Again(error)) => error.to_string(),
-            Err(Trouble::Once(text)) => text,
+            Err(Trouble::Once(text) | Trouble::Died(text)) => text,
         };
         counts.restarts.fetch_add(1, Relaxed);
         note(format_args!("task {number} starts anew: {error}"));
@@ -105,6 +108,10 @@ struct Life<'a> {
 async fn live(plan: &Plan, counts: &Counts, number: usize, stop: Stop) -> Result<(), Trouble> {
     let output = output(plan, number).await?;
     let mut builder = KafkaShareConsumer::builder("", &plan.group).allow_auto_create_topics(false);
+    if plan.semantics == Semantics::ExactlyOnce {
+        // Where there is a ledger, what others have done is known before it is handed out.
+        builder.set("share.ack.transaction.backend", "auto")?;
+    }
     for (name, value) in plan.properties.iter().filter(|(name, _)| name != "group.id") {
         builder.set(name, value)?;
     }
@@ -177,18 +184,17 @@ impl Life<'_> {
             }
             self.counts.unclaim(part.len());
             self.give_back(part);
-            match result {
-                Err(Trouble::Once(text)) => {
-                    self.counts.failed.fetch_add(1, Relaxed);
-                    note(format_args!(
-                        "{} records from {} on come again: {text}",
-                        part.len(),
-                        framing::place(&part[0])
-                    ));
-                    wait(self.pause, self.stop.clone()).await;
-                    self.pause = (self.pause * 2).min(LAST_PAUSE);
-                }
+            let (text, died) = match result {
+                Err(Trouble::Once(text)) => (text, false),
+                Err(Trouble::Died(text)) => (text, true),
                 other => return other,
+            };
+            self.counts.failed.fetch_add(1, Relaxed);
+            let first = framing::place(&part[0]);
+            note(format_args!("{} from {first} on come again: {text}", text::count(part.len(), "record")));
+            if died {
+                wait(self.pause, self.stop.clone()).await;
+                self.pause = (self.pause * 2).min(LAST_PAUSE);
             }
         }
         Ok(())
@@ -256,7 +262,7 @@ impl Life<'_> {
         answers.map_err(|error| match error {
             Unanswered::Ended { .. } => {
                 self.counts.deaths.fetch_add(1, Relaxed);
-                Trouble::Once(error.to_string())
+                Trouble::Died(error.to_string())
             }
             _ => Trouble::Hopeless(Failure::new(error)),
         })

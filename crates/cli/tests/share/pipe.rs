@@ -255,5 +255,5 @@ fn killed_over_and_over_on_kafka_4_4_0() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let kshare = Kshare { servers: kafka.bootstrap() };
     kshare.run_with(&["produce", "out", "--partitions", "2"], b"").ok();
-    killed_over_and_over(&kshare, &runtime, 20_000, Duration::from_secs(30));
+    killed_over_and_over(&kshare, &runtime, 20_000, Duration::from_secs(20));
 }

@@ -123,7 +123,7 @@ impl Admin {
             Err(error) if error.code() == Some(ErrorCode::TOPIC_ALREADY_EXISTS) => {}
             result => return result,
         }
-        let found = LedgerTopic::open(self.cluster(), &ledger.topic, false, deadline).await?;
+        let found = existing(self.cluster(), &ledger.topic, deadline).await?;
         if found.layout != layout {
             return Err(found.unusable(format_args!(
                 "it has {} partitions and not {count}, which cannot be changed",
@@ -131,6 +131,20 @@ impl Admin {
             )));
         }
         Ok(found.id)
+    }
+}
+
+/// A topic that exists, as its creation was refused for that: another broker may not know of it yet.
+async fn existing(cluster: &Arc<Cluster>, name: &str, deadline: Instant) -> Result<LedgerTopic> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        match LedgerTopic::open(cluster, name, false, deadline).await {
+            Err(error)
+                if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+                    && cluster.pause_before_retry(attempt, deadline).await => {}
+            result => return result,
+        }
     }
 }
 
