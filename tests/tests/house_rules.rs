@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("broker", &["messages", "wire"]),
     ("conformance", &["client", "messages", "wire"]),
     ("bench", &["wire", "messages", "core", "client", "broker", "connect"]),
+    ("simulation", &["core", "client", "broker"]),
     ("cli", &["wire", "messages", "core", "client", "connect", "broker", "conformance"]),
 ];
 

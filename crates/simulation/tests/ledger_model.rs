@@ -1,0 +1,119 @@
+//! The ledger's model: all holds within its bounds, and every broken rule is found.
+
+use kafka_share_simulation::explore::{Limits, Report, Trace, explore};
+use kafka_share_simulation::faults::{Fault, Kinds};
+use kafka_share_simulation::ledger::{Config, NOT_LOST, ONCE, Planted, SingleBatches, TOLD_RIGHT};
+use stateright::{Checker, HasDiscoveries, Model};
+
+/// What a broken rule must break; none: progress.
+fn breaks(planted: Planted) -> Option<&'static str> {
+    match planted {
+        Planted::CheckSkipped
+        | Planted::CheckBehindOffset
+        | Planted::ReadCommitted
+        | Planted::OwnIntentsIgnored
+        | Planted::ForgetAtTombstone
+        | Planted::AskCountedAtAnswer
+        | Planted::AskCountedAtTombstone
+        | Planted::AskedWhileReading
+        | Planted::TombstoneBeforeConfirmed
+        | Planted::AbortedTombstoneCounts
+        | Planted::VerdictFromFencing
+        | Planted::TwiceInOneTransaction => Some(ONCE),
+        Planted::NoGapRule
+        | Planted::PictureKeptAtGap
+        | Planted::EmptyMarkerSkipped
+        | Planted::SuspectsTrusted
+        | Planted::ReleaseIntent
+        | Planted::NoInitAfterAbort => Some(NOT_LOST),
+        Planted::VerdictFromInit => Some(TOLD_RIGHT),
+        Planted::NoReread | Planted::FencedForEver => None,
+    }
+}
+
+fn all_of(config: Config) -> Report {
+    explore(&config, Limits { states: 20_000_000 }, |_, _| {})
+}
+
+fn holds(config: Config) {
+    let report = all_of(config);
+    println!("{config:?}: {report}");
+    assert!(report.holds(), "{config:?}: {report}");
+}
+
+/// stateright's breadth-first search finds each by its shortest trace.
+#[test]
+fn every_broken_rule_is_found_with_its_trace() {
+    for planted in Planted::ALL.into_iter().filter(|planted| planted.is_quickly_found()) {
+        let Some(property) = breaks(planted) else { continue };
+        let checker = planted.config().checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+        let path = checker.discovery(property).unwrap_or_else(|| panic!("{planted:?} is not found"));
+        let trace = Trace::of_path(checker.model(), path);
+        println!("{planted:?}, {} states: {property}\n{trace}", checker.unique_state_count());
+        assert!(trace.steps.len() > 5, "{planted:?}: {trace}");
+    }
+}
+
+#[test]
+fn broken_progress_is_found_with_its_trace() {
+    for planted in Planted::ALL.into_iter().filter(|planted| breaks(*planted).is_none()) {
+        let report = all_of(planted.config());
+        println!("{planted:?}: {report}");
+        assert!(report.complete && report.broken.is_none(), "{planted:?}: {report}");
+        let (count, trace) = report.stuck.unwrap_or_else(|| panic!("{planted:?} is not found"));
+        assert!(count > 0 && !trace.steps.is_empty());
+    }
+}
+
+/// Tombstones that wait for the confirmation are written for records that are done: then it does no harm to count them
+/// early. Rules that are stricter than they need be here, and needed where tombstones are written early.
+#[test]
+fn counting_tombstones_early_is_harmless_while_they_wait_for_confirmation() {
+    for planted in [Planted::AbortedTombstoneCounts, Planted::AskCountedAtTombstone] {
+        holds(Config { planted: Some(planted), compactions: 0, ..Config::default() });
+    }
+}
+
+#[test]
+fn two_members_any_fault_and_compaction() {
+    holds(Config::default());
+}
+
+#[test]
+fn two_members_in_variants() {
+    let base = Config { compactions: 0, ..Config::default() };
+    holds(Config { transaction_version: 1, set_aside: false, held: 3, ..base });
+    holds(Config { foreign_tombstones: true, ..base });
+    holds(Config { early_tombstones: true, ..base });
+}
+
+#[test]
+fn two_members_two_lost_locks_and_compaction() {
+    holds(Config { faults: 2, kinds: Kinds::of(&[Fault::Expire]), ..Config::default() });
+}
+
+#[test]
+fn three_members() {
+    let base = Config { members: 3, compactions: 0, ..Config::default() };
+    holds(Config { kinds: Kinds::of(&[Fault::Expire, Fault::Fence]), ..base });
+    holds(Config { faults: 0, compactions: 1, ..base });
+}
+
+/// Compaction between any two batches that a reader fetches.
+#[test]
+fn reading_in_steps() {
+    let steps = Config { single_batches: SingleBatches::Always, empty_markers: true, ..Config::default() };
+    holds(Config { members: 1, faults: 2, compactions: 2, held: 3, ..steps });
+}
+
+/// The search that keeps the graph sees what stateright sees.
+#[test]
+fn both_searches_see_the_same_states() {
+    let config = Config { compactions: 0, ..Config::default() };
+    let report = all_of(config);
+    let checker = config.checker().spawn_bfs().join();
+    checker.assert_properties();
+    assert_eq!((report.states, report.depth + 1), (checker.unique_state_count(), checker.max_depth()));
+    assert_eq!(report.steps + 1, checker.state_count() as u64);
+    assert!(report.holds(), "{report}");
+}
