@@ -183,9 +183,8 @@ where
 
     fn find(&mut self, state: M::State, parent: Option<u32>, index: usize) -> u32 {
         // A hasher with fixed keys: the order of the search must not depend on the run.
-        let mut hasher = BuildHasherDefault::<Mix>::default().build_hasher();
-        state.hash(&mut hasher);
-        let vacant = match self.seen.entry(hasher.finish()) {
+        let hash = BuildHasherDefault::<Mix>::default().hash_one(&state);
+        let vacant = match self.seen.entry(hash) {
             Entry::Occupied(known) => return *known.get(),
             Entry::Vacant(vacant) => vacant,
         };

@@ -226,9 +226,9 @@ fn staged(config: &Config, member: &Member) -> crate::list::List<u8, 3> {
     let mut taken = 0;
     let ready = |place: &u8| {
         let Chunk { record, stage, .. } = member.chunks[usize::from(*place)];
-        let free = !member.done(record) && !(config.set_aside && member.contested(record));
+        let barred = member.done(record) || (config.set_aside && member.contested(record));
         let once = taken & bit(record) == 0 || config.planted(Planted::TwiceInOneTransaction);
-        let takes = stage == Stage::Held && free && once && !member.reading;
+        let takes = stage == Stage::Held && !barred && once && !member.reading;
         taken |= if takes { bit(record) } else { 0 };
         takes
     };
