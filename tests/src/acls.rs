@@ -18,9 +18,10 @@ pub const AUTHORIZER: &[&str] = &[
 ];
 
 // Codes of `AclOperation`, `PatternType` and `AclPermissionType`.
-const READ: i8 = 3;
 const LITERAL: i8 = 3;
 const DENY: i8 = 2;
+const ALLOW: i8 = 3;
+const ALL: i8 = 2;
 const EVERYBODY: &str = "User:*";
 const ANYWHERE: &str = "*";
 
@@ -32,6 +33,22 @@ pub enum Resource {
     Topic = 2,
     /// A group.
     Group = 3,
+    /// A transactional id.
+    TransactionalId = 5,
+}
+
+/// What a right allows, with its code of `AclOperation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i8)]
+pub enum Operation {
+    /// Read.
+    Read = 3,
+    /// Write.
+    Write = 4,
+    /// Describe.
+    Describe = 8,
+    /// Describe the configs.
+    DescribeConfigs = 10,
 }
 
 /// Forbids everybody to read it.
@@ -39,14 +56,34 @@ pub enum Resource {
 /// # Errors
 /// A broker that cannot be reached, or refuses.
 pub fn deny_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+    deny(broker, resource, name, Operation::Read)
+}
+
+/// Forbids everybody to do something with it.
+///
+/// # Errors
+/// A broker that cannot be reached, or refuses.
+pub fn deny(broker: SocketAddr, resource: Resource, name: &str, operation: Operation) -> io::Result<()> {
+    enter(broker, resource, name, operation as i8, DENY)
+}
+
+/// Allows everybody whatever is not forbidden by another entry: the first entry of a thing ends what is allowed without one.
+///
+/// # Errors
+/// As [`deny`].
+pub fn allow_the_rest(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+    enter(broker, resource, name, ALL, ALLOW)
+}
+
+fn enter(broker: SocketAddr, resource: Resource, name: &str, operation: i8, permission: i8) -> io::Result<()> {
     let creation = AclCreation::default()
         .with_resource_type(resource as i8)
         .with_resource_name(StrBytes::from_string(name.to_owned()))
         .with_resource_pattern_type(LITERAL)
         .with_principal(StrBytes::from_static_str(EVERYBODY))
         .with_host(StrBytes::from_static_str(ANYWHERE))
-        .with_operation(READ)
-        .with_permission_type(DENY);
+        .with_operation(operation)
+        .with_permission_type(permission);
     let answer = Raw::connect(broker)?.call_peer(&CreateAclsRequest::default().with_creations(vec![creation]), 3)?;
     let codes: Vec<i16> = answer.results.iter().map(|r| r.error_code).collect();
     if codes == [0] { Ok(()) } else { Err(io::Error::other(format!("the entry is refused: {codes:?}"))) }
@@ -57,13 +94,21 @@ pub fn deny_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Resu
 /// # Errors
 /// As [`deny_read`], and where there is no such entry.
 pub fn allow_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+    allow(broker, resource, name, Operation::Read)
+}
+
+/// Takes the entry of [`deny`] back.
+///
+/// # Errors
+/// As [`deny`], and where there is no such entry.
+pub fn allow(broker: SocketAddr, resource: Resource, name: &str, operation: Operation) -> io::Result<()> {
     let filter = DeleteAclsFilter::default()
         .with_resource_type_filter(resource as i8)
         .with_resource_name_filter(Some(StrBytes::from_string(name.to_owned())))
         .with_pattern_type_filter(LITERAL)
         .with_principal_filter(Some(StrBytes::from_static_str(EVERYBODY)))
         .with_host_filter(Some(StrBytes::from_static_str(ANYWHERE)))
-        .with_operation(READ)
+        .with_operation(operation as i8)
         .with_permission_type(DENY);
     let answer = Raw::connect(broker)?.call_peer(&DeleteAclsRequest::default().with_filters(vec![filter]), 3)?;
     match answer.filter_results.first() {

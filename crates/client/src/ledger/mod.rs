@@ -28,7 +28,6 @@
 mod carrier;
 mod member;
 mod settings;
-#[allow(dead_code)]
 mod tail;
 mod topic;
 

@@ -1,0 +1,49 @@
+//! Exactly-once by the acknowledgement ledger: the embedded broker without transactional acknowledgements, on both
+//! transaction versions, and real Kafka 4.4.0 and 4.1.1.
+
+mod refusals;
+mod scenarios;
+mod stage;
+
+use kafka_share_broker::{EmbeddedBroker, GroupBounds};
+use kafka_share_tests::acls::AUTHORIZER;
+use kafka_share_tests::kafka::RealKafka;
+
+async fn embedded(transaction_version: i16) {
+    let bounds = GroupBounds { record_lock_ms: (1_000, 60_000), ..GroupBounds::default() };
+    let builder = EmbeddedBroker::builder().nodes(3).transactional_acks(false).group_bounds(bounds);
+    let broker = builder.transaction_version(transaction_version).start().await.expect("a broker");
+    Box::pin(scenarios::all(&broker.bootstrap_servers())).await;
+    Box::pin(refusals::all(&broker.bootstrap_servers())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn embedded_v1() {
+    embedded(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn embedded_v2() {
+    embedded(2).await;
+}
+
+/// The newest and the first release with share groups, side by side, as they mostly wait.
+#[test]
+fn real_kafka() {
+    let run = |version: &str, properties: &[&str]| {
+        let lock = "group.share.min.record.lock.duration.ms=1000";
+        let properties = [properties, &[lock]].concat();
+        let Some(kafka) = RealKafka::start_with("real_kafka", version, &properties) else { return };
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let bootstrap = kafka.bootstrap();
+        runtime.block_on(scenarios::all(&bootstrap));
+        runtime.block_on(refusals::all(&bootstrap));
+        if properties.len() > 1 {
+            runtime.block_on(refusals::rights(&bootstrap, kafka.address()));
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| run("4.4.0", AUTHORIZER));
+        scope.spawn(|| run("4.1.1", &[]));
+    });
+}
