@@ -71,9 +71,11 @@ impl LedgerLink {
         }
     }
 
-    /// Acknowledgements that brokers took, and that they did not.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.confirmed.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    /// What the metrics tell, in their order; `done`: records that others had done.
+    pub(super) fn counts(&self, done: u64) -> [u64; 5] {
+        let (fences, restarts) = self.tail().map_or((0, 0), |tail| tail.counters().read());
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [done, read(&self.confirmed), read(&self.failed), fences, restarts]
     }
 }
 

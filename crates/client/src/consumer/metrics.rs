@@ -9,8 +9,13 @@ use crate::metrics::{Meter, Metric, MetricsSnapshot, millis};
 const FETCH: &str = "consumer-share-fetch-manager-metrics";
 const COORDINATOR: &str = "consumer-share-coordinator-metrics";
 const CONSUMER: &str = "consumer-share-metrics";
-const LEDGER: [&str; 3] =
-    ["share-ack-ledger-done-elsewhere-total", "share-ack-ledger-confirmed-total", "share-ack-ledger-unconfirmed-total"];
+const LEDGER: [&str; 5] = [
+    "share-ack-ledger-done-elsewhere-total",
+    "share-ack-ledger-confirmed-total",
+    "share-ack-ledger-unconfirmed-total",
+    "share-ack-ledger-fences-total",
+    "share-ack-ledger-restarts-total",
+];
 
 #[derive(Debug, Default)]
 struct State {
@@ -104,7 +109,8 @@ impl Metrics {
         self.state().poll_end = Some(Instant::now());
     }
 
-    /// `ledger`: records that others had done, and acknowledgements after a commit that brokers took and did not take.
+    /// `ledger`: records that others had done, acknowledgements after a commit that brokers took and did not take, owners that
+    /// were fenced, and times that the ledger was read from its start again.
     pub(super) fn snapshot(&self, ledger: [u64; LEDGER.len()]) -> MetricsSnapshot {
         let now = Instant::now();
         let mut state = self.state();

@@ -227,9 +227,8 @@ impl KafkaShareConsumer {
     /// Counters and gauges under Java's names, at this moment.
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
-        let (confirmed, failed) = self.shared.ledger.counts();
         let done = self.shared.with(|m, _| m.settled_elsewhere());
-        self.shared.metrics.snapshot([done, confirmed, failed])
+        self.shared.metrics.snapshot(self.shared.ledger.counts(done))
     }
 
     /// Group, member and epoch, for acknowledgements in a transaction.

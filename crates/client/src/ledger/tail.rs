@@ -21,9 +21,16 @@ const MAX_RANGES: usize = 4 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Owners that were fenced, as far as that was tried.
-    pub(crate) fences: AtomicU64,
+    pub(super) fences: AtomicU64,
     /// Times that the log was read from its start again.
-    pub(crate) restarts: AtomicU64,
+    pub(super) restarts: AtomicU64,
+}
+
+impl Counters {
+    /// Fences and restarts.
+    pub(crate) fn read(&self) -> (u64, u64) {
+        (self.fences.load(Ordering::Relaxed), self.restarts.load(Ordering::Relaxed))
+    }
 }
 
 #[derive(Debug)]

@@ -61,7 +61,7 @@ async fn a_stopped_owner_is_fenced_and_learns_it_from_the_ledger() {
         a.prepare_transaction().await.unwrap();
         b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
         b.commit_transaction().await.unwrap();
-        let fences = two.tail().counters().fences.load(std::sync::atomic::Ordering::Relaxed);
+        let (fences, _) = two.tail().counters().read();
         assert_eq!((metric(&b, "waits"), fences), (1.0, 1));
         let error = a.commit_transaction().await.unwrap_err();
         assert_eq!((error.kind(), error.is_abortable()), (ErrorKind::TransactionAborted, true), "{error}");
