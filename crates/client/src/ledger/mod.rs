@@ -28,6 +28,7 @@
 mod carrier;
 mod member;
 mod settings;
+#[allow(dead_code)]
 mod tail;
 mod topic;
 

@@ -235,7 +235,7 @@ async fn a_ledger_without_enough_replicas_in_sync_and_a_full_disk() {
         producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
         broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::PRODUCE).times(u32::MAX));
         let error = producer.commit_transaction().await.unwrap_err();
-        assert!(error.is_abortable() && error.to_string().contains("writing to the ledger"), "{error}");
+        assert!(error.is_abortable() && error.to_string().contains("share-ack-ledger"), "{error}");
         producer.abort_transaction().await.unwrap();
         assert_eq!(member.ends(), [TransactionEnd::Aborted], "nothing is acknowledged");
         broker.clear_faults();
