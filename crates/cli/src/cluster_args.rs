@@ -47,6 +47,12 @@ impl ClusterArgs {
         Ok(all)
     }
 
+    /// The value of a property, if it was given.
+    pub(crate) fn property_value(&self, name: &str) -> Result<Option<String>, Failure> {
+        let properties = self.properties()?;
+        Ok(properties.into_iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.trim().to_owned()))
+    }
+
     /// Client settings.
     pub(crate) fn client_config(&self) -> Result<ClientConfig, Failure> {
         let mut config = ClientConfig::new("").client_id("kshare").default_api_timeout(API_TIMEOUT);

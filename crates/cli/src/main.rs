@@ -9,6 +9,7 @@ mod consume;
 mod demo;
 mod exit;
 mod groups;
+mod ledger;
 mod pipe;
 mod produce;
 mod progress;
@@ -38,6 +39,7 @@ const AFTER_HELP: &str = "Examples:
   kshare produce orders --bootstrap-server HOST:9092 < lines.txt
   kshare consume orders --group billing --bootstrap-server HOST:9092
   kshare pipe --from orders --to bills --group billing --bootstrap-server HOST:9092 -- ./bill
+  kshare ledger create --bootstrap-server HOST:9092     what exactly-once needs on released Kafka
   kshare groups describe billing --bootstrap-server HOST:9092
   kshare conformance --bootstrap-server HOST:9092   judges a broker
   kshare bench                                 what consuming costs; also bench produce, bench transactions
@@ -54,6 +56,8 @@ enum Command {
     Consume(consume::ConsumeArgs),
     /// Runs any program as a processor between topics, exactly once.
     Pipe(pipe::PipeArgs),
+    /// Creates, shows, checks and settles the acknowledgement ledger.
+    Ledger(ledger::LedgerArgs),
     /// Lists, describes, resets, deletes and configures share groups.
     Groups(groups::GroupsArgs),
     /// Runs the embedded broker. For development and tests: production is Apache Kafka.
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
             Command::Produce(args) => Box::pin(produce::run(args)).await,
             Command::Consume(args) => Box::pin(consume::run(args)).await,
             Command::Pipe(args) => Box::pin(pipe::run(args)).await,
+            Command::Ledger(args) => Box::pin(ledger::run(args)).await,
             Command::Groups(args) => Box::pin(groups::run(args)).await,
             Command::Broker(args) => Box::pin(broker::run(args)).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,

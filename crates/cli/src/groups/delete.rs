@@ -2,7 +2,7 @@
 
 use super::Common;
 use crate::exit::{Failure, note};
-use crate::{progress, text};
+use crate::{ledger, progress, text};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ pub(super) struct DeleteArgs {
 pub(super) async fn run(args: DeleteArgs) -> Result<(), Failure> {
     let admin = args.common.admin().await?;
     let names: Vec<&str> = args.groups.iter().map(String::as_str).collect();
+    ledger::raise_before_records_come_again(&admin, &args.common.cluster, &names, true).await?;
     let outcomes = progress::during("deleting groups", admin.delete_groups(&names)).await;
     let failed: Vec<_> = outcomes.iter().filter_map(|(_, result)| result.as_ref().err()).collect();
     if args.common.json {

@@ -2,7 +2,7 @@
 
 use super::{Common, or_dash};
 use crate::exit::Failure;
-use crate::{progress, text};
+use crate::{ledger, progress, text};
 use clap::Args;
 use kafka_share::admin::SharePartitionOffset;
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ pub(super) async fn run(args: OffsetsArgs) -> Result<(), Failure> {
     let admin = args.common.admin().await?;
     if args.delete {
         let topics: Vec<&str> = args.topics.iter().map(String::as_str).collect();
+        ledger::raise_before_records_come_again(&admin, &args.common.cluster, &[&args.group], false).await?;
         let deleted = admin.delete_share_group_offsets(&args.group, &topics);
         progress::during("deleting offsets", deleted).await?;
         return match args.common.json {

@@ -2,7 +2,7 @@
 
 use super::Common;
 use crate::exit::Failure;
-use crate::{progress, text};
+use crate::{ledger, progress, text};
 use clap::Args;
 use kafka_share::admin::OffsetReset;
 use serde_json::{Value, json};
@@ -63,6 +63,10 @@ pub(super) async fn run(args: ResetArgs) -> Result<(), Failure> {
     let admin = args.common.admin().await?;
     let topics: Vec<&str> = args.topics.iter().map(String::as_str).collect();
     let to = args.to.reset();
+    if !args.dry_run {
+        let whole = topics.is_empty();
+        ledger::raise_before_records_come_again(&admin, &args.common.cluster, &[&args.group], whole).await?;
+    }
     let plan = async {
         match args.dry_run {
             true => admin.plan_share_group_reset(&args.group, &topics, to).await,

@@ -3,6 +3,7 @@
 mod bad_input;
 mod consume;
 mod groups;
+mod ledger;
 mod pipe;
 mod produce;
 mod real;

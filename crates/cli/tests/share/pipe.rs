@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-type Key = Option<Vec<u8>>;
-type Headers = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+pub(crate) type Key = Option<Vec<u8>>;
+pub(crate) type Headers = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 /// A record of the output: key, value, headers.
-type Written = (Key, Key, Headers);
+pub(crate) type Written = (Key, Key, Headers);
 
 fn rig() -> Rig {
     Rig::with(|builder| builder.topic("in", 2).topic("out", 2))
 }
 
 /// What is committed in a topic.
-async fn committed(servers: &str, topic: &str) -> Vec<Written> {
+pub(crate) async fn committed(servers: &str, topic: &str) -> Vec<Written> {
     let cluster = Cluster::new(ClientConfig::new(servers)).expect("a cluster");
     let mut reader = PartitionReader::read_committed(cluster, topic).await.expect("a reader");
     let bytes = |field: Option<&[u8]>| field.map(<[u8]>::to_vec);
@@ -33,7 +33,7 @@ async fn committed(servers: &str, topic: &str) -> Vec<Written> {
     all
 }
 
-fn values(written: &[Written]) -> Vec<String> {
+pub(crate) fn values(written: &[Written]) -> Vec<String> {
     let mut values: Vec<String> = written
         .iter()
         .map(|(_, value, _)| String::from_utf8_lossy(value.as_deref().unwrap_or(b"null")).into_owned())

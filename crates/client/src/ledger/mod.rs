@@ -26,15 +26,17 @@
 //!   that died wait for the end of its transaction, at most that long.
 
 mod carrier;
+mod inspect;
 mod member;
 mod settings;
 #[allow(dead_code)]
 mod tail;
 mod topic;
 
+pub use inspect::{LedgerDescription, LedgerIntent, LedgerPartition, LedgerSettlement};
 pub(crate) use member::{LedgerMember, LedgerPart};
-pub use settings::AckBackendChoice;
 pub(crate) use settings::LedgerSettings;
+pub use settings::{AckBackendChoice, DEFAULT_LEDGER_TOPIC};
 pub(crate) use tail::Tail;
 pub(crate) use topic::LedgerTopic;
 pub use topic::NewLedger;

@@ -4,6 +4,9 @@ use crate::config::{boolean, check_millis, millis};
 use crate::{Error, ErrorKind, Result};
 use std::time::Duration;
 
+/// `share.ack.ledger.topic` by default.
+pub const DEFAULT_LEDGER_TOPIC: &str = "share-ack-ledger";
+
 /// How acknowledgements get into a transaction (`share.ack.transaction.backend`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckBackendChoice {
@@ -32,7 +35,7 @@ impl Default for LedgerSettings {
     fn default() -> Self {
         LedgerSettings {
             backend: None,
-            topic: "share-ack-ledger".into(),
+            topic: DEFAULT_LEDGER_TOPIC.into(),
             auto_create: false,
             sweep_interval: Duration::from_secs(60),
         }

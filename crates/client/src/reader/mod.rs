@@ -34,6 +34,8 @@ pub struct PartitionReader {
     positions: Vec<Position>,
     ready: VecDeque<ReadBatch>,
     patience: Duration,
+    /// Whether control batches are handed over too.
+    whole: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +61,11 @@ pub struct ReadRecord<'a> {
 }
 
 impl ReadBatch {
+    /// The batch itself.
+    pub(crate) fn decoded(&self) -> &DecodedBatch {
+        &self.records
+    }
+
     /// Partition.
     #[must_use]
     pub fn partition(&self) -> i32 {
@@ -175,7 +182,18 @@ impl PartitionReader {
             positions.push(Position { partition, next, end: *end });
         }
         let topic = cluster.topic(topic, false, Instant::now() + patience).await?;
-        Ok(PartitionReader { cluster, topic, isolation, positions, ready: VecDeque::new(), patience })
+        Ok(PartitionReader { cluster, topic, isolation, positions, ready: VecDeque::new(), patience, whole: false })
+    }
+
+    /// Hands over control batches too, which have no records for applications.
+    pub(crate) fn whole(mut self) -> Self {
+        self.whole = true;
+        self
+    }
+
+    /// Where a partition is read to.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (i32, i64)> {
+        self.positions.iter().map(|p| (p.partition, p.end))
     }
 
     /// The next batch that has records; `None` at the end of all partitions.
@@ -283,7 +301,7 @@ impl PartitionReader {
             if let Some(Err(error)) = records.iter().find(std::result::Result::is_err) {
                 return Err(damaged(offset, &error));
             }
-            let admitted = filter.admits(&records);
+            let admitted = self.whole || filter.admits(&records);
             let (from, next) = (position.next, batch.next_offset());
             if admitted && next > from && offset < position.end {
                 self.ready.push_back(ReadBatch { partition: position.partition, from, records });

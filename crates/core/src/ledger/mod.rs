@@ -24,6 +24,7 @@ mod picture;
 mod range_index;
 mod reader;
 mod standing;
+mod survey;
 mod upkeep;
 mod verdicts;
 
@@ -37,6 +38,7 @@ pub use format::{
 pub use picture::IntentState;
 pub use reader::{LedgerReader, OpenIntent, ReaderConfig, Want};
 pub use standing::{Run, Standing};
+pub use survey::{Survey, SurveyedIntent};
 pub use upkeep::SweepPartition;
 pub use verdicts::Verdict;
 

@@ -4,3 +4,4 @@ mod directed;
 mod forgetting;
 mod log;
 mod oracle;
+mod survey;

@@ -1,0 +1,83 @@
+//! `kshare ledger raise`, and what `kshare groups` does before records come again.
+
+use super::{Common, topic_of};
+use crate::cluster_args::ClusterArgs;
+use crate::exit::{Failure, note};
+use crate::{progress, text};
+use clap::Args;
+use kafka_share::{Admin, ErrorCode};
+use serde_json::json;
+
+/// Options of `kshare ledger raise`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What the ledger knows of a group's records counts until it is raised: records that come again, as offsets were reset or
+the group was deleted by another tool, would be acknowledged without output. `kshare groups reset`, `delete` and
+`offsets --delete` do it by themselves. No member of the group may be at work.
+
+Examples:
+  kshare ledger raise billing --bootstrap-server HOST:9092"
+)]
+pub(super) struct RaiseArgs {
+    /// Share group
+    group: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) async fn run(args: RaiseArgs) -> Result<(), Failure> {
+    let (admin, topic) = args.common.open().await?;
+    let raised = admin.raise_ledger_generation(&topic, &args.group);
+    let generation = progress::during("raising the generation", raised).await?;
+    if args.common.json {
+        return text::print_json(&json!({ "topic": topic, "group": args.group, "generation": generation }));
+    }
+    let rows = [text::row([&"GROUP", &"GENERATION"]), text::row([&args.group, &generation])];
+    text::table(&mut std::io::stdout(), &rows)
+}
+
+/// Has the ledger, where there is one, forget groups whose records are about to come again. `whole`: all of their records
+/// do; else what is done and not confirmed of the others would be forgotten with them.
+pub(crate) async fn raise_before_records_come_again(
+    admin: &Admin,
+    cluster: &ClusterArgs,
+    groups: &[&str],
+    whole: bool,
+) -> Result<(), Failure> {
+    let backend = cluster.property_value("share.ack.transaction.backend")?;
+    if backend.is_some_and(|backend| matches!(backend.as_str(), "none" | "native")) {
+        return Ok(());
+    }
+    let topic = topic_of(cluster)?;
+    let look = progress::during("reading the ledger", admin.describe_ledger(&topic)).await;
+    let found = match look {
+        Err(error) if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => return Ok(()),
+        Err(error) => {
+            let what = "records would come again, and the ledger must forget them first (with --property \
+                        share.ack.transaction.backend=none it is left alone)";
+            return Err(Failure::from(error).context(what));
+        }
+        Ok(found) => found,
+    };
+    for group in groups {
+        let intents = found.partitions.iter().flat_map(|p| &p.intents).filter(|i| i.groups.contains_key(*group));
+        let counting: Vec<_> = intents.filter(|i| !i.outdated).collect();
+        if counting.iter().any(|i| i.open) {
+            return Err(Failure::new(format_args!(
+                "share group {group:?} has a transaction open in ledger {topic:?}: wait for its end, or end it with `kshare \
+                 ledger compact --older-than 1s`"
+            )));
+        }
+        if !whole && counting.iter().any(|i| i.unconfirmed != Some(0)) {
+            return Err(Failure::new(format_args!(
+                "records of other topics of share group {group:?} are done, and the broker was not told: they would come twice. \
+                 Run a member of the group for a moment first, or do it for all topics"
+            )));
+        }
+        if !counting.is_empty() {
+            let generation = admin.raise_ledger_generation(&topic, group).await?;
+            note(format_args!("ledger {topic:?} forgets share group {group:?} (generation {generation})"));
+        }
+    }
+    Ok(())
+}

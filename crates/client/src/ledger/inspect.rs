@@ -1,0 +1,270 @@
+//! The ledger from outside, for operators: what lies in it, what is open, and settling what the dead left.
+
+use super::LedgerTopic;
+use crate::admin::{Admin, Isolation, OffsetSpec};
+use crate::net::CoordinatorKind;
+use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result};
+use kafka_share_core::ledger::{IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
+use kafka_share_core::metadata::TopicIdPartition;
+use kafka_share_messages::{ErrorCode, InitProducerIdRequest};
+use kafka_share_wire::Str;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// What [`Admin::describe_ledger`] finds.
+#[derive(Debug, Clone)]
+pub struct LedgerDescription {
+    /// Name of the topic.
+    pub topic: String,
+    /// Its partitions.
+    pub partitions: Vec<LedgerPartition>,
+}
+
+/// A partition of a ledger.
+#[derive(Debug, Clone)]
+pub struct LedgerPartition {
+    /// Number, from 0.
+    pub partition: i32,
+    /// First offset kept.
+    pub start_offset: i64,
+    /// Offset behind the last record.
+    pub end_offset: i64,
+    /// Intents, tombstones and generations between them; the rest was compacted, or is markers.
+    pub records: u64,
+    /// Intents that are neither aborted nor tombstoned, by offset.
+    pub intents: Vec<LedgerIntent>,
+    /// Generations above 0, by group.
+    pub generations: BTreeMap<String, u64>,
+    /// Why members would refuse to work with it: records of somebody else, of a newer format, or damaged.
+    pub faults: Vec<String>,
+}
+
+/// An intent: a transaction that acknowledges records.
+#[derive(Debug, Clone)]
+pub struct LedgerIntent {
+    /// Offset in the ledger.
+    pub offset: i64,
+    /// Whether its transaction has not ended yet. Others wait for its records.
+    pub open: bool,
+    /// Transactional id of its producer.
+    pub transactional_id: String,
+    /// Producer id.
+    pub producer_id: i64,
+    /// Producer epoch.
+    pub producer_epoch: i16,
+    /// Whether only those who prepared it may end it (KIP-939).
+    pub two_phase: bool,
+    /// When it was written, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// By group: the number of records that it acknowledges.
+    pub groups: BTreeMap<String, u64>,
+    /// How many of them the broker was not told of yet, as far as the groups' start offsets show; `None` where a group has
+    /// none.
+    pub unconfirmed: Option<u64>,
+    /// Whether the generations of its groups were raised since, so that it does not count any more.
+    pub outdated: bool,
+    key: IntentKey,
+}
+
+/// What [`Admin::settle_ledger`] did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LedgerSettlement {
+    /// Open intents whose producers were fenced, which has the coordinator abort their transactions.
+    pub fenced: usize,
+    /// Open intents whose producers could not be fenced.
+    pub not_fenced: usize,
+    /// Intents that nobody needs any more, and which were tombstoned.
+    pub tombstoned: usize,
+    /// Intents that are left.
+    pub left: usize,
+}
+
+/// Start offsets by group and share-partition; `None` for groups that have none.
+type Starts = HashMap<Str, Option<HashMap<TopicIdPartition, i64>>>;
+
+impl Admin {
+    /// Reads a ledger from its first record to its end.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    ///
+    /// # Errors
+    /// As for members: a ledger that is missing, not compacted or not allowed to be read. Records that members would refuse
+    /// are no error here, but [`faults`](LedgerPartition::faults).
+    pub async fn describe_ledger(&self, topic: &str) -> Result<LedgerDescription> {
+        let ledger = self.open_ledger(topic).await?;
+        let surveys = self.survey(&ledger).await?;
+        let starts = self.start_offsets(&surveys).await?;
+        let first = self.list_offsets(topic, OffsetSpec::Earliest, Isolation::ReadUncommitted).await?;
+        let partitions = surveys.iter().zip(first).map(|((survey, partition, end), start)| LedgerPartition {
+            partition: *partition,
+            start_offset: start,
+            end_offset: *end,
+            records: survey.records(),
+            intents: survey.intents().iter().map(|(offset, found)| intent(*offset, found, survey, &starts)).collect(),
+            generations: survey.generations().iter().map(|(group, n)| (group.to_string(), *n)).collect(),
+            faults: survey.faults().iter().map(ToString::to_string).collect(),
+        });
+        Ok(LedgerDescription { topic: topic.to_owned(), partitions: partitions.collect() })
+    }
+
+    /// Settles what dead applications left: fences the producers of intents that are open for longer than `age` (but those
+    /// that only who prepared them may end), and tombstones committed intents whose records are all below their group's
+    /// start offset, or whose generation is over. What live members do meanwhile is not disturbed by the latter; a member
+    /// that is fenced loses its open transaction, whose records come again.
+    ///
+    /// # Cancel safety
+    /// Some producers may have been fenced, some tombstones written. Doing it again does no harm.
+    ///
+    /// # Errors
+    /// As [`Admin::describe_ledger`]; a ledger with faults, which must be looked at by a person first.
+    pub async fn settle_ledger(&self, topic: &str, age: Duration) -> Result<LedgerSettlement> {
+        let description = self.describe_ledger(topic).await?;
+        if let Some(fault) = description.partitions.iter().find_map(|p| p.faults.first()) {
+            return Err(Error::new(ErrorKind::InvalidState, format!("nothing was settled: {fault}")));
+        }
+        let mut done = LedgerSettlement::default();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let limit = i64::try_from(now.saturating_sub(age).as_millis()).unwrap_or(i64::MAX);
+        let producer = Producer::builder("").cluster(Arc::clone(self.cluster())).linger(Duration::ZERO).build()?;
+        let mut written = Vec::new();
+        for partition in &description.partitions {
+            for intent in &partition.intents {
+                if intent.open {
+                    let fenced = intent.timestamp <= limit && !intent.two_phase && self.fence(intent).await?;
+                    done.fenced += usize::from(fenced);
+                    done.not_fenced += usize::from(!fenced && intent.timestamp <= limit);
+                    done.left += 1;
+                } else if intent.outdated || intent.unconfirmed == Some(0) {
+                    let key = intent.key.encode();
+                    let record = ProducerRecord::new(topic).partition(partition.partition).key(&key[..]);
+                    written.push(producer.send(record).await?);
+                } else {
+                    done.left += 1;
+                }
+            }
+        }
+        producer.flush().await?;
+        for tombstone in written {
+            tombstone.await?;
+            done.tombstoned += 1;
+        }
+        Ok(done)
+    }
+
+    /// Raises a group's generation, so that what the ledger has of it counts no more: before an offset reset, or when a group
+    /// was deleted, as records that come again would be acknowledged without output otherwise. No member may be at work.
+    /// Answers the new generation.
+    ///
+    /// # Cancel safety
+    /// It may have been raised. Raising it once more does no harm.
+    ///
+    /// # Errors
+    /// As [`Admin::describe_ledger`].
+    pub async fn raise_ledger_generation(&self, topic: &str, group: &str) -> Result<u64> {
+        let ledger = self.open_ledger(topic).await?;
+        let partition = ledger.layout.partition_for(group);
+        let surveys = self.survey(&ledger).await?;
+        let found = surveys.iter().find(|(_, number, _)| *number == partition);
+        let raised = found.and_then(|(survey, ..)| survey.generations().get(group)).copied().unwrap_or(0);
+        let intents = surveys.iter().flat_map(|(survey, ..)| survey.intents().values());
+        let claimed = intents.flat_map(|i| &i.intent.groups).filter(|g| g.group == *group).map(|g| g.generation);
+        let generation = claimed.fold(raised, u64::max) + 1;
+        let (key, value) = LedgerRecord::Generation { group: Str::from(group), generation }.encode(ledger.layout);
+        let producer = Producer::builder("").cluster(Arc::clone(self.cluster())).linger(Duration::ZERO).build()?;
+        let record = ProducerRecord::new(topic).partition(partition).key(&key[..]);
+        let value = value.unwrap_or_default();
+        producer.send(record.value(&value[..])).await?.await?;
+        Ok(generation)
+    }
+
+    async fn open_ledger(&self, topic: &str) -> Result<LedgerTopic> {
+        let deadline = Instant::now() + self.cluster().config().default_api_timeout;
+        LedgerTopic::open(self.cluster(), topic, false, deadline).await
+    }
+
+    /// All partitions, with their numbers and ends.
+    async fn survey(&self, ledger: &LedgerTopic) -> Result<Vec<(Survey, i32, i64)>> {
+        let cluster = Arc::clone(self.cluster());
+        let mut reader = PartitionReader::new(cluster, &ledger.name, Isolation::ReadUncommitted, None).await?.whole();
+        let mut surveys: Vec<_> =
+            reader.ends().map(|(partition, end)| (Survey::new(ledger.layout, partition), partition, end)).collect();
+        while let Some(batch) = reader.next_batch().await? {
+            if let Some((survey, ..)) = surveys.iter_mut().find(|(_, partition, _)| *partition == batch.partition()) {
+                survey.handle_batch(batch.decoded());
+            }
+        }
+        Ok(surveys)
+    }
+
+    async fn start_offsets(&self, surveys: &[(Survey, i32, i64)]) -> Result<Starts> {
+        let mut starts = Starts::new();
+        for group in surveys.iter().flat_map(|(s, ..)| s.intents().values()).flat_map(|i| &i.intent.groups) {
+            if starts.contains_key(&group.group) {
+                continue;
+            }
+            let found = match self.describe_share_group_offsets(&group.group).await {
+                Ok(offsets) => Some(
+                    offsets
+                        .iter()
+                        .filter_map(|o| {
+                            let tp = TopicIdPartition { topic_id: o.topic_id, partition: o.partition };
+                            // The start offset trails; without lag all is done that could have been acknowledged.
+                            if o.lag == Some(0) { Some((tp, i64::MAX)) } else { Some((tp, o.start_offset?)) }
+                        })
+                        .collect(),
+                ),
+                Err(error) if error.code() == Some(ErrorCode::GROUP_ID_NOT_FOUND) => None,
+                Err(error) => return Err(error),
+            };
+            starts.insert(group.group.clone(), found);
+        }
+        Ok(starts)
+    }
+
+    /// Has the coordinator abort a transaction, unless it is being committed. Answers whether it took the request.
+    async fn fence(&self, intent: &LedgerIntent) -> Result<bool> {
+        let id = Str::from(intent.transactional_id.as_str());
+        let request = InitProducerIdRequest {
+            transactional_id: Some(id.clone()),
+            transaction_timeout_ms: 60_000,
+            producer_id: intent.producer_id,
+            producer_epoch: intent.producer_epoch,
+            ..InitProducerIdRequest::default()
+        };
+        let deadline = Instant::now() + self.cluster().config().default_api_timeout;
+        let kind = CoordinatorKind::Transaction;
+        let answer = self.cluster().call_coordinator(kind, &id, &request, deadline, |r| r.error_code).await?;
+        // While the abort is being carried out, and where somebody else was faster, it is over as well.
+        let over = [ErrorCode::NONE, ErrorCode::CONCURRENT_TRANSACTIONS, ErrorCode::PRODUCER_FENCED];
+        Ok(over.contains(&answer.error_code))
+    }
+}
+
+fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts) -> LedgerIntent {
+    let records = |g: &kafka_share_core::ledger::GroupClaims| {
+        g.claims.values().flatten().map(|range| range.last.abs_diff(range.first) + 1).sum::<u64>()
+    };
+    let unconfirmed = found.intent.groups.iter().map(|g| {
+        let starts = starts.get(&g.group)?.as_ref()?;
+        let left = |tp: &TopicIdPartition, first: i64, last: i64| {
+            let start = starts.get(tp).copied().unwrap_or(first);
+            if last < start { 0 } else { last.abs_diff(first.max(start)) + 1 }
+        };
+        Some(g.claims.iter().flat_map(|(tp, ranges)| ranges.iter().map(|r| left(tp, r.first, r.last))).sum::<u64>())
+    });
+    LedgerIntent {
+        offset,
+        open: found.state == IntentState::Open,
+        transactional_id: found.intent.transactional_id.to_string(),
+        producer_id: found.owner.id,
+        producer_epoch: found.owner.epoch,
+        two_phase: found.intent.two_phase,
+        timestamp: found.timestamp,
+        groups: found.intent.groups.iter().map(|g| (g.group.to_string(), records(g))).collect(),
+        unconfirmed: unconfirmed.sum(),
+        outdated: survey.is_outdated(found),
+        key: found.key,
+    }
+}
