@@ -1,6 +1,7 @@
 //! Exactly-once by the acknowledgement ledger: the embedded broker without transactional acknowledgements, on both
 //! transaction versions, and real Kafka 4.4.0 and 4.1.1.
 
+mod chaos;
 mod refusals;
 mod scenarios;
 mod stage;
@@ -25,6 +26,19 @@ async fn embedded_v1() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_v2() {
     embedded(2).await;
+}
+
+/// `KAFKA_SHARE_LEDGER_SEEDS=FROM..TO` runs others.
+#[test]
+fn members_that_stop_and_die_double_nothing() {
+    let seeds = std::env::var("KAFKA_SHARE_LEDGER_SEEDS").unwrap_or_default();
+    let seeds = seeds.split_once("..").and_then(|(from, to)| Some(from.parse::<u64>().ok()?..to.parse::<u64>().ok()?));
+    for seed in seeds.unwrap_or(1..2) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| chaos::run(2, seed));
+            scope.spawn(|| chaos::run(1, seed));
+        });
+    }
 }
 
 /// The newest and the first release with share groups, side by side, as they mostly wait.

@@ -17,19 +17,13 @@
 //! # }
 //! ```
 //!
-//! # What it needs
-//! * Every member of a group uses the ledger: a plain member beside them doubles records.
-//! * The number of partitions of the ledger never changes.
-//! * Rights: READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS on the ledger topic; WRITE and DESCRIBE on the transactional ids of all
-//!   members, as a member that was stopped is fenced by those who wait for it; READ and DESCRIBE on the group.
-//! * `transaction.timeout.ms` not far over the record lock of the group (`share.record.lock.duration.ms`): records of a member
-//!   that died wait for the end of its transaction, at most that long.
+//!
+#![doc = include_str!("guide.md")]
 
 mod carrier;
 mod inspect;
 mod member;
 mod settings;
-#[allow(dead_code)]
 mod tail;
 mod topic;
 

@@ -1,6 +1,7 @@
 //! The ledger's backend and reader on the embedded broker, beside a stand-in for the consumer: what a transaction writes,
 //! what stops it, and which topics are refused.
 
+mod compaction;
 mod contention;
 mod refusals;
 mod transactions;
@@ -88,7 +89,10 @@ impl LedgerMember for Member {
 
 impl Member {
     fn new(broker: &EmbeddedBroker, group: &str, lock: Duration) -> Arc<Self> {
-        let cluster = Cluster::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
+        Self::on(Cluster::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap(), group, lock)
+    }
+
+    fn on(cluster: Arc<Cluster>, group: &str, lock: Duration) -> Arc<Self> {
         Arc::new_cyclic(|me| Member {
             cluster,
             group: group.into(),
