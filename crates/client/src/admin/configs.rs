@@ -62,6 +62,9 @@ const OWN_SOURCES: [i8; 3] = [1, 2, 8];
 impl Admin {
     /// Configs of a resource; all where `names` is empty.
     ///
+    /// # Cancel safety
+    /// Only asks (DescribeConfigs): nothing is half done.
+    ///
     /// # Errors
     /// The broker's refusal; where no broker answers.
     pub async fn describe_configs(
@@ -87,6 +90,11 @@ impl Admin {
     /// Sets configs (`Some`), or takes them back to their defaults (`None`).
     ///
     /// Brokers see the change a little later; for share groups see [`Admin::alter_share_group_configs`].
+    ///
+    /// # Cancel safety
+    /// One IncrementalAlterConfigs has all `changes`. Where it had not gone out, nothing is changed; else the
+    /// controller makes all of them or none, and only its answer is lost. [`Admin::describe_configs`] tells, and the
+    /// same call may follow.
     ///
     /// # Errors
     /// The broker's refusal, unknown names and bad values say; where no broker answers.
@@ -123,6 +131,12 @@ impl Admin {
     /// A group reads some of its configs once, when it first sees a partition: a member that joins before all brokers
     /// have the change can start at the wrong offset for good. A broker that is down is waited for until it leaves the
     /// metadata.
+    ///
+    /// # Cancel safety
+    /// First comes one IncrementalAlterConfigs with all `changes`; then Metadata and, to each broker, DescribeConfigs,
+    /// over and over. Dropped before the first went out, the group is as it was; after it, the changes are made, all or
+    /// none, and only the wait is over: some brokers may show the former values yet. The same call again waits for
+    /// them.
     ///
     /// # Errors
     /// The broker's refusal; a timeout where some broker does not show the change in time.

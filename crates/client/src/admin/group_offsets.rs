@@ -65,6 +65,9 @@ impl Admin {
     /// # Ok(()) }
     /// ```
     ///
+    /// # Cancel safety
+    /// Only asks (FindCoordinator, DescribeShareGroupOffsets): nothing is half done.
+    ///
     /// # Errors
     /// GROUP_ID_NOT_FOUND and other refusals, of the group or of one of its partitions.
     pub async fn describe_share_group_offsets(&self, group: &str) -> Result<Vec<SharePartitionOffset>> {
@@ -103,6 +106,9 @@ impl Admin {
 
     /// Sets start offsets of a share group that has no members. The group is created if it does not exist.
     ///
+    /// # Cancel safety
+    /// As [`Admin::alter_share_group_offsets_each`].
+    ///
     /// # Errors
     /// NON_EMPTY_GROUP and other refusals of the group; else the first of those of its partitions, when the others are
     /// set. [`Admin::alter_share_group_offsets_each`] tells them apart.
@@ -111,6 +117,11 @@ impl Admin {
     }
 
     /// Sets start offsets of a share group that has no members, with an outcome per partition.
+    ///
+    /// # Cancel safety
+    /// One AlterShareGroupOffsets has all of `starts`. Where it had not gone out, nothing is moved, and no group
+    /// created; else each partition is moved or refused by itself, and only the answers are lost.
+    /// [`Admin::describe_share_group_offsets`] tells, and the same call may follow.
     ///
     /// # Errors
     /// NON_EMPTY_GROUP and other refusals of the group, when none is set; brokers before Kafka 4.2, which cannot do it.
@@ -159,6 +170,12 @@ impl Admin {
     /// Moves the start offsets of a share group that has no members, in all partitions of `topics`, or of all topics
     /// that the group has read where `topics` is empty. Answers what they were moved to, by topic and partition.
     ///
+    /// # Cancel safety
+    /// The offsets are asked for first (Metadata, ListOffsets, and DescribeShareGroupOffsets where `topics` is empty),
+    /// which changes nothing; then one AlterShareGroupOffsets moves all partitions, so that never only a part of them
+    /// is asked to move: see [`Admin::alter_share_group_offsets_each`]. The same call may follow; it asks for the
+    /// offsets anew, and an [`OffsetReset::Latest`] may be another then.
+    ///
     /// # Errors
     /// NON_EMPTY_GROUP: stop its members first; topics that do not exist; offsets that a partition does not have;
     /// `topics` empty and a group that has read none.
@@ -176,6 +193,9 @@ impl Admin {
     }
 
     /// What [`Admin::reset_share_group_offsets`] would move start offsets to. Changes nothing.
+    ///
+    /// # Cancel safety
+    /// Only asks (Metadata, ListOffsets, DescribeShareGroupOffsets): nothing is half done.
     ///
     /// # Errors
     /// As [`Admin::reset_share_group_offsets`], except for members.
@@ -238,6 +258,11 @@ impl Admin {
     }
 
     /// Makes a share group without members forget topics.
+    ///
+    /// # Cancel safety
+    /// One DeleteShareGroupOffsets has all `topics`. Where it had not gone out, all is as it was; else each topic is
+    /// forgotten or refused, and only the answers are lost. The same call may follow, and may be refused for topics
+    /// that are forgotten already.
     ///
     /// # Errors
     /// NON_EMPTY_GROUP and other refusals, of the group or of one of its topics.

@@ -297,6 +297,9 @@ impl ShareGroupSettings {
 impl Admin {
     /// Settings of a share group as they hold, defaults included, by name. A group that does not exist has all defaults.
     ///
+    /// # Cancel safety
+    /// Only asks (DescribeConfigs): nothing is half done.
+    ///
     /// # Errors
     /// The broker's refusal; where no broker answers.
     pub async fn share_group_settings(&self, group: &str) -> Result<BTreeMap<String, ConfigEntry>> {
@@ -308,6 +311,10 @@ impl Admin {
 
     /// Changes settings of a share group, all or none, and waits until every broker shows them (see
     /// [`Admin::alter_share_group_configs`]).
+    ///
+    /// # Cancel safety
+    /// As [`Admin::alter_share_group_configs`]: before IncrementalAlterConfigs went out nothing is changed, after it
+    /// all of `settings` or none, and what is dropped then is the wait for the brokers that are behind.
     ///
     /// # Errors
     /// Values that cannot be, before anything is sent; the broker's refusal, unknown names say; a timeout where some

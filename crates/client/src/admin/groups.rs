@@ -110,6 +110,9 @@ impl Admin {
 
     /// All groups of all brokers.
     ///
+    /// # Cancel safety
+    /// Only asks (Metadata, ListGroups to each broker): nothing is half done.
+    ///
     /// # Errors
     /// As [`Admin::list_groups_with`].
     pub async fn list_groups(&self) -> Result<Vec<GroupListing>> {
@@ -131,6 +134,9 @@ impl Admin {
     /// }
     /// # Ok(()) }
     /// ```
+    ///
+    /// # Cancel safety
+    /// Only asks (Metadata, ListGroups to each broker): nothing is half done.
     ///
     /// # Errors
     /// Where a broker does not answer, or refuses.
@@ -174,6 +180,9 @@ impl Admin {
     /// # Ok(()) }
     /// ```
     ///
+    /// # Cancel safety
+    /// Only asks (FindCoordinator, ShareGroupDescribe): nothing is half done.
+    ///
     /// # Errors
     /// GROUP_ID_NOT_FOUND, also for groups of other types, and other refusals.
     pub async fn describe_share_group(&self, group: &str) -> Result<ShareGroupDescription> {
@@ -192,6 +201,9 @@ impl Admin {
 
     /// Several share groups, each as [`Admin::describe_share_group`].
     ///
+    /// # Cancel safety
+    /// Only asks (FindCoordinator and ShareGroupDescribe, group by group): nothing is half done.
+    ///
     /// # Errors
     /// Per group, as of [`Admin::describe_share_group`].
     pub async fn describe_share_groups(&self, groups: &[&str]) -> Outcomes<ShareGroupDescription> {
@@ -203,6 +215,11 @@ impl Admin {
     }
 
     /// Deletes groups that have no members.
+    ///
+    /// # Cancel safety
+    /// A DeleteGroups goes out for each group, in their order, once the one before is answered. So groups before the
+    /// one that was under way are deleted or refused, that one may be, and those after it are as they were. The same
+    /// call may follow; what is gone is refused with GROUP_ID_NOT_FOUND then.
     ///
     /// # Errors
     /// Per group NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND and other refusals.

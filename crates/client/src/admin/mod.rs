@@ -44,8 +44,10 @@ pub type Outcomes<T> = Vec<(String, Result<T>)>;
 
 /// An administrative client. Cloning shares its connections.
 ///
-/// Every call ends within `default.api.timeout.ms`, and tries again what is safe to try again. A call that is dropped
-/// may or may not have taken effect; nothing else depends on it.
+/// Every call ends within `default.api.timeout.ms`, and tries again what is safe to try again.
+///
+/// A call that is dropped takes back a request that was not written yet, and does not hear the answer to one that was: it may
+/// or may not have taken effect. Each says what can be half done then. The client goes on as before.
 #[derive(Debug, Clone)]
 pub struct Admin {
     cluster: Arc<Cluster>,

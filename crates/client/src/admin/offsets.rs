@@ -39,6 +39,9 @@ impl Isolation {
 impl Admin {
     /// Offsets of a topic's partitions, in the order of their numbers.
     ///
+    /// # Cancel safety
+    /// Only asks (Metadata, ListOffsets to each leader): nothing is half done.
+    ///
     /// # Errors
     /// Topics that do not exist, refusals, partitions without a leader for too long.
     pub async fn list_offsets(&self, topic: &str, spec: OffsetSpec, isolation: Isolation) -> Result<Vec<i64>> {

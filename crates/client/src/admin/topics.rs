@@ -114,6 +114,11 @@ pub struct BrokerDescription {
 impl Admin {
     /// Creates a topic and waits until every partition has a leader.
     ///
+    /// # Cancel safety
+    /// First comes one CreateTopics, then Metadata, over and over. Dropped before the first went out, there is no
+    /// topic; after it, the controller creates it or refuses, and only the wait for leaders is over. The same call is
+    /// refused with TOPIC_ALREADY_EXISTS then.
+    ///
     /// # Errors
     /// As [`Admin::create_topics`].
     pub async fn create_topic(&self, topic: NewTopic) -> Result<Uuid> {
@@ -124,6 +129,11 @@ impl Admin {
     }
 
     /// Creates topics; gives their ids. They may not have leaders yet.
+    ///
+    /// # Cancel safety
+    /// One CreateTopics has all `topics`. Where it had not gone out, none is created; else each is created or refused,
+    /// and only the answers are lost. The same call may follow; what is there is refused with TOPIC_ALREADY_EXISTS
+    /// then.
     ///
     /// # Errors
     /// Per topic the broker's refusal (TOPIC_ALREADY_EXISTS also where the answer to a first try was lost); as a whole
@@ -144,6 +154,11 @@ impl Admin {
     }
 
     /// Deletes topics.
+    ///
+    /// # Cancel safety
+    /// One DeleteTopics has all `names`. Where it had not gone out, all are there; else each is deleted or refused, and
+    /// only the answers are lost. The same call may follow; what is gone is refused with UNKNOWN_TOPIC_OR_PARTITION
+    /// then.
     ///
     /// # Errors
     /// Per topic the broker's refusal; as a whole where no broker answers.
@@ -170,6 +185,11 @@ impl Admin {
 
     /// Raises the number of partitions of a topic to `count`.
     ///
+    /// # Cancel safety
+    /// One CreatePartitions, tried again while the controller refuses for now. Where none had gone out, the topic is as
+    /// it was; else it has `count` partitions or was refused, and only the answer is lost. The same call may follow; it
+    /// is refused with INVALID_PARTITIONS where they are there already.
+    ///
     /// # Errors
     /// The broker's refusal.
     pub async fn create_partitions(&self, topic: &str, count: i32) -> Result<()> {
@@ -195,6 +215,9 @@ impl Admin {
 
     /// All topics that the client may see.
     ///
+    /// # Cancel safety
+    /// Only asks (Metadata): nothing is half done.
+    ///
     /// # Errors
     /// Where no broker answers.
     pub async fn list_topics(&self) -> Result<Vec<TopicDescription>> {
@@ -204,6 +227,9 @@ impl Admin {
     }
 
     /// Topics by name.
+    ///
+    /// # Cancel safety
+    /// Only asks (Metadata, which creates no topic): nothing is half done.
     ///
     /// # Errors
     /// Per topic the broker's refusal, UNKNOWN_TOPIC_OR_PARTITION say; as a whole where no broker answers.
@@ -221,6 +247,9 @@ impl Admin {
     }
 
     /// Brokers and controller.
+    ///
+    /// # Cancel safety
+    /// Only asks (DescribeCluster): nothing is half done.
     ///
     /// # Errors
     /// The broker's refusal; where no broker answers.

@@ -105,6 +105,10 @@ impl Admin {
     /// # }
     /// ```
     ///
+    /// # Cancel safety
+    /// Asks first (DescribeCluster), then as [`Admin::create_topic`]. The same call may follow: a ledger that is there
+    /// with these settings is an answer, and no error.
+    ///
     /// # Errors
     /// The broker's refusal; one that is there with other settings.
     pub async fn create_ledger(&self, ledger: &NewLedger) -> Result<Uuid> {

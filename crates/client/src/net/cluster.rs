@@ -207,6 +207,9 @@ impl Cluster {
 
     /// As [`Cluster::call_node`], under a given API key and in no higher version than a given one.
     ///
+    /// # Cancel safety
+    /// As [`Connection::call`].
+    ///
     /// # Errors
     /// As [`Cluster::call_node`].
     pub async fn call_node_as<R: Request>(
@@ -308,6 +311,9 @@ impl Cluster {
 
     /// Versions and finalised features, as the newest answer of any broker has them.
     ///
+    /// # Cancel safety
+    /// At most Metadata has gone out, once. What was learned before stays.
+    ///
     /// # Errors
     /// Where no broker answers before `deadline`.
     pub async fn features(&self, deadline: Instant) -> Result<Arc<ApiVersions>> {
@@ -333,6 +339,9 @@ impl Cluster {
     }
 
     /// Asks for the metadata of topics by id.
+    ///
+    /// # Cancel safety
+    /// At most Metadata has gone out, whose answer nobody hears. What was learned before stays.
     ///
     /// # Errors
     /// Where no broker answers before `deadline`. A topic that does not exist is no error here.
@@ -376,6 +385,10 @@ impl Cluster {
     }
 
     /// A topic, from the cache or from a broker; waits while the topic does not exist or has no leaders yet.
+    ///
+    /// # Cancel safety
+    /// Metadata may have gone out, and with `create` a broker may create the topic because of it. What was learned
+    /// before stays.
     ///
     /// # Errors
     /// The broker's last word on the topic, where `deadline` passes first; authorisation and invalid names at once.

@@ -145,6 +145,9 @@ impl Connection {
     }
 
     /// Resolves when the connection is over.
+    ///
+    /// # Cancel safety
+    /// Sends nothing and holds nothing.
     pub async fn closed(&self) {
         let mut status = self.status.clone();
         let _ = status.wait_for(|s| matches!(s, Status::Closed(_))).await;
@@ -165,6 +168,9 @@ impl Connection {
 
     /// Highest version, up to `cap`, in which the broker and this client speak `R` under the key `api`.
     ///
+    /// # Cancel safety
+    /// Sends nothing: as [`Connection::ready`].
+    ///
     /// # Errors
     /// No common version, no connection before `deadline`.
     pub async fn version<R: Request>(&self, api: ApiKey, cap: i16, deadline: Instant) -> Result<i16> {
@@ -180,6 +186,9 @@ impl Connection {
 
     /// As [`Connection::call`], in a given version and under a given key.
     ///
+    /// # Cancel safety
+    /// As [`Connection::call`].
+    ///
     /// # Errors
     /// As [`Connection::call`].
     pub async fn call_version<R: Request>(
@@ -193,6 +202,9 @@ impl Connection {
     }
 
     /// Hands a request over. Requests of one caller are written in the order in which this returned.
+    ///
+    /// # Cancel safety
+    /// Nothing was handed over, and nothing is sent, where it did not return. From then on see [`Submitted::answer`].
     ///
     /// # Errors
     /// As [`Connection::call`].
@@ -212,6 +224,9 @@ impl Connection {
     }
 
     /// Sends an encoded request that the broker does not answer (Produce with acks 0).
+    ///
+    /// # Cancel safety
+    /// A request not yet written is dropped; one that was, or is being written, reaches the broker whole.
     ///
     /// # Errors
     /// As [`Connection::call`].
@@ -245,6 +260,9 @@ impl Connection {
     }
 
     /// Sends an encoded request and waits for the frame of its answer.
+    ///
+    /// # Cancel safety
+    /// As [`Connection::call`].
     ///
     /// # Errors
     /// As [`Connection::call`].
@@ -298,6 +316,9 @@ pub struct Submitted<R> {
 
 impl<R: Request> Submitted<R> {
     /// Waits for the answer.
+    ///
+    /// # Cancel safety
+    /// As [`Connection::call`]: a request not yet written is dropped, and the answer to one that was is thrown away.
     ///
     /// # Errors
     /// As [`Connection::call`].

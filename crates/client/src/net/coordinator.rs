@@ -29,6 +29,9 @@ impl CoordinatorKind {
 impl Cluster {
     /// Broker that coordinates `key`, asked for once and remembered.
     ///
+    /// # Cancel safety
+    /// At most FindCoordinator has gone out, whose answer nobody hears: the next call asks again.
+    ///
     /// # Errors
     /// Refusals that no retry heals at once; others when `deadline` passes.
     pub async fn coordinator(&self, kind: CoordinatorKind, key: &str, deadline: Instant) -> Result<i32> {
@@ -98,6 +101,10 @@ impl Cluster {
     }
 
     /// As [`Cluster::call_coordinator`], under a given API key and in no higher version than a given one.
+    ///
+    /// # Cancel safety
+    /// As [`super::Connection::call`]. While it looks for the coordinator, or pauses before it tries again, the request
+    /// itself is not under way.
     ///
     /// # Errors
     /// As [`Cluster::call_coordinator`].

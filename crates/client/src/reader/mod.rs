@@ -146,6 +146,9 @@ impl PartitionReader {
     /// moment ago is seen: its markers are waited for, for at most three seconds. One that stays open holds the end
     /// back (last stable offset).
     ///
+    /// # Cancel safety
+    /// Only asks (Metadata, ListOffsets); there is no reader yet.
+    ///
     /// # Errors
     /// Topics that do not exist, partitions without a leader for too long.
     pub async fn read_committed(cluster: Arc<Cluster>, topic: &str) -> Result<Self> {
@@ -153,6 +156,9 @@ impl PartitionReader {
     }
 
     /// All partitions, or those with an offset to start from, up to their end.
+    ///
+    /// # Cancel safety
+    /// Only asks (Metadata, ListOffsets); there is no reader yet.
     ///
     /// # Errors
     /// As [`PartitionReader::read_committed`]; partitions that do not exist.
@@ -232,6 +238,10 @@ impl PartitionReader {
     }
 
     /// Everything up to the end.
+    ///
+    /// # Cancel safety
+    /// Only reads (Fetch). Batches that it had collected are gone with it, and the reader stands behind them: take them
+    /// one by one with [`next_batch`](Self::next_batch) where a call may be dropped.
     ///
     /// # Errors
     /// As [`PartitionReader::next_batch`].

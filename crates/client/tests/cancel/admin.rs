@@ -1,36 +1,14 @@
 //! Every async method of the administration client, dropped at each of its await points: the client goes on as before, and
 //! what a whole call does then is done.
 
-use crate::drop_after;
 use crate::support::{GROUP, LONG, Mode, Rig};
 use kafka_share::admin::{
     AutoOffsetReset, ConfigResource, GroupFilter, Isolation, NewTopic, OffsetReset, OffsetSpec, ShareGroupSettings,
 };
+use kafka_share::ledger::NewLedger;
 use kafka_share::{Admin, ClientConfig};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Calls a method, dropped after 0, 1, 2, .. polls, until one call comes to its end; then once more, on the same client.
-macro_rules! dropped_at_each_point {
-    ($rig:expr, $called:expr, $($name:ident => $call:expr),* $(,)?) => {$({
-        // A client of its own each time: the first call has to connect, and so has the most await points.
-        let mut points = 0;
-        loop {
-            let admin = Admin::new(ClientConfig::new(&$rig.broker.bootstrap_servers())).unwrap();
-            let whole = drop_after(points, ($call)(&admin)).await;
-            let again = tokio::time::timeout(LONG, ($call)(&admin)).await;
-            assert!(again.unwrap_or(false), "{} after one that was dropped at point {points}", stringify!($name));
-            if let Some(done) = whole {
-                assert!(done, "{} came to its end and failed", stringify!($name));
-                break;
-            }
-            points += 1;
-            assert!(points < 200, "{} has no end", stringify!($name));
-        }
-        assert!(points > 1, "{} never waited", stringify!($name));
-        $called.push(stringify!($name));
-    })*};
-}
 
 // On one thread, so that nothing else moves on while a call does, and no await point is passed in a hurry.
 #[tokio::test]
@@ -46,7 +24,8 @@ async fn admin_methods_dropped_at_every_await_point() {
     let group = ConfigResource::Group(GROUP.to_owned());
     let settings = ShareGroupSettings::new().auto_offset_reset(AutoOffsetReset::Earliest);
     let mut called = Vec::new();
-    dropped_at_each_point!(rig, called,
+    let new = || Admin::new(ClientConfig::new(&rig.broker.bootstrap_servers())).unwrap();
+    dropped_at_each_point!(new, called,
         list_topics => async |a: &Admin| { a.list_topics().await.is_ok() },
         describe_topics => async |a: &Admin| { a.describe_topics(&[topic]).await.is_ok_and(|t| t[0].1.is_ok()) },
         describe_cluster => async |a: &Admin| { a.describe_cluster().await.is_ok() },
@@ -110,16 +89,39 @@ async fn admin_methods_dropped_at_every_await_point() {
     assert_eq!(called, async_methods("src/admin"), "each async method, and no other");
 }
 
+#[tokio::test]
+async fn methods_of_the_ledger_dropped_at_every_await_point() {
+    let rig = Rig::new(1).await;
+    let new = || Admin::new(ClientConfig::new(&rig.broker.bootstrap_servers())).unwrap();
+    let mut called = Vec::new();
+    dropped_at_each_point!(new, called,
+        create_ledger => async |a: &Admin| a.create_ledger(&NewLedger::new().partitions(2)).await.is_ok(),
+    );
+    let called: BTreeSet<String> = called.into_iter().map(str::to_owned).collect();
+    assert_eq!(called, async_methods("src/ledger"), "each async method, and no other");
+}
+
 /// Names of the public async methods in the sources of a folder.
 pub(crate) fn async_methods(folder: &str) -> BTreeSet<String> {
+    documented_async_methods(folder).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The same with what is said of each.
+pub(crate) fn documented_async_methods(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        names.extend(text.lines().filter_map(|line| {
-            let rest = line.trim_start().strip_prefix("pub async fn ")?;
-            Some(rest.split(['(', '<']).next()?.to_owned())
-        }));
+    let mut methods = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap).filter(|e| e.path().is_file()) {
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        let mut docs = String::new();
+        for line in text.lines().map(str::trim_start) {
+            if let Some(doc) = line.strip_prefix("///") {
+                docs = docs + doc + "\n";
+            } else if let Some(rest) = line.strip_prefix("pub async fn ") {
+                methods.extend(rest.split(['(', '<']).next().map(|name| (name.to_owned(), std::mem::take(&mut docs))));
+            } else if !line.starts_with(['#', '/']) {
+                docs.clear();
+            }
+        }
     }
-    names
+    methods
 }

@@ -4,8 +4,33 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+/// Calls a method, dropped after 0, 1, 2, .. polls, until one call comes to its end; then once more, on the same client. A
+/// call answers whether it did what it should.
+macro_rules! dropped_at_each_point {
+    ($new:expr, $called:expr, $($name:ident => $call:expr),* $(,)?) => {$({
+        // A client of its own each time: the first call has to connect, and so has the most await points.
+        let mut points = 0;
+        loop {
+            let client = $new();
+            let whole = crate::drop_after(points, ($call)(&client)).await;
+            let again = tokio::time::timeout(crate::support::LONG, ($call)(&client)).await;
+            assert!(again.unwrap_or(false), "{} after one that was dropped at point {points}", stringify!($name));
+            if let Some(done) = whole {
+                assert!(done, "{} came to its end and failed", stringify!($name));
+                break;
+            }
+            points += 1;
+            assert!(points < 200, "{} has no end", stringify!($name));
+        }
+        assert!(points > 1, "{} never waited", stringify!($name));
+        $called.push(stringify!($name));
+    })*};
+}
+
 mod admin;
+mod net;
 mod producer;
+mod reader;
 mod streams;
 
 use kafka_share::{AckOutcome, AckType, KafkaShareConsumer, Outcome};
@@ -159,6 +184,20 @@ async fn r166_close_dropped_at_every_await_point() {
     let dump = rig.broker.dump();
     assert_eq!(dump.groups.iter().map(|g| g.members.len()).sum::<usize>(), 0);
     assert!(dump.share.sessions.is_empty());
+}
+
+/// What a dropped call has done on the wire is said of every one, in the file it stands in.
+#[test]
+fn every_async_method_says_what_happens_when_it_is_dropped() {
+    let mut seen = 0;
+    for folder in ["src/admin", "src/consumer", "src/ledger", "src/net", "src/producer", "src/reader"] {
+        for (name, docs) in admin::documented_async_methods(folder) {
+            let said = docs.split_once("# Cancel safety").map_or("", |(_, rest)| rest);
+            assert!(said.len() > 10, "{folder}: {name} has no section on cancel safety:\n{docs}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 80, "{seen} methods");
 }
 
 /// Each async method has its test here, which polls and drops it; streams have theirs beside.
