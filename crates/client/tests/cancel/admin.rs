@@ -10,6 +10,13 @@ use kafka_share::{Admin, ClientConfig};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// The group has a start offset then, and nobody is in it.
+async fn left_by_its_member(rig: &Rig) {
+    let consumer = rig.consumer(Mode::Explicit);
+    rig.receive(&consumer, 3).await;
+    consumer.close(LONG).await.unwrap();
+}
+
 // On one thread, so that nothing else moves on while a call does, and no await point is passed in a hurry.
 #[tokio::test]
 async fn admin_methods_dropped_at_every_await_point() {
@@ -17,10 +24,7 @@ async fn admin_methods_dropped_at_every_await_point() {
     rig.produce(0..3).await;
     let topic = rig.topic();
     let topic = topic.as_str();
-    // A group with a start offset, and nobody in it.
-    let consumer = rig.consumer(Mode::Explicit);
-    rig.receive(&consumer, 3).await;
-    consumer.close(LONG).await.unwrap();
+    left_by_its_member(&rig).await;
     let group = ConfigResource::Group(GROUP.to_owned());
     let settings = ShareGroupSettings::new().auto_offset_reset(AutoOffsetReset::Earliest);
     let mut called = Vec::new();
