@@ -1,6 +1,6 @@
 //! Members: how soon a new one has work, how soon another gets what one leaves, and a producer beside one.
 
-use crate::lab::{LONG, Lab, Place, numbers, receive, subscribed, until};
+use crate::lab::{LONG, Lab, Place, limit, numbers, receive, subscribed, until};
 use kafka_share::net::Cluster;
 use kafka_share::{AcknowledgementMode, AcquireMode, ClientConfig, Producer, ProducerRecord};
 use std::sync::Arc;
@@ -21,15 +21,15 @@ pub(crate) async fn join_of_a_new_group(lab: Arc<Lab>) {
     }
     times.sort_unstable();
     lab.show("a new group's first record", format_args!("median {:?} of {times:?}", times[1]));
-    // Without extra heartbeats it is the interval of 5 s; on an idle machine this is at most 1.3 s.
-    assert!(times[1] < Duration::from_millis(2_500), "{times:?}");
+    // Without extra heartbeats it is the interval of 5 s.
+    assert!(times[1] < limit(Duration::from_millis(2_500), Duration::from_millis(1_300)), "{times:?}");
 }
 
 /// How soon the records are free shows to a member whose fetches wait for a moment only.
 pub(crate) async fn unsubscribe_frees(lab: Arc<Lab>) {
     let median = after_unsubscribe(&lab, Duration::from_millis(10)).await;
     lab.show("records free for others after unsubscribe", format_args!("{median:?}"));
-    assert!(median < Duration::from_millis(400), "{median:?}");
+    assert!(median < limit(Duration::from_millis(400), Duration::from_millis(100)), "{median:?}");
 }
 
 /// Kafka 4.4.0 does not wake a fetch that waits already for what is released: its next one brings the records, after
@@ -37,7 +37,7 @@ pub(crate) async fn unsubscribe_frees(lab: Arc<Lab>) {
 pub(crate) async fn unsubscribe_beside_a_waiting_poll(lab: Arc<Lab>) {
     let median = after_unsubscribe(&lab, Duration::from_millis(500)).await;
     lab.show("records with a poll that waited, after unsubscribe", format_args!("{median:?}"));
-    assert!(median < Duration::from_secs(2), "{median:?}");
+    assert!(median < limit(Duration::from_secs(2), Duration::from_millis(600)), "{median:?}");
 }
 
 async fn after_unsubscribe(lab: &Lab, max_wait: Duration) -> Duration {
@@ -120,7 +120,7 @@ pub(crate) async fn producer_beside_a_waiting_poll(lab: Arc<Lab>) {
     lab.show("send beside a poll that waits", shown(&sends));
     lab.show("send to arrival at that poll", shown(&latencies));
     // Behind the fetch it would be 250 ms in the middle, and 471 ms were measured elsewhere.
-    assert!(sends[middle] < Duration::from_millis(50), "{sends:?}");
+    assert!(sends[middle] < limit(Duration::from_millis(50), Duration::from_millis(2)), "{sends:?}");
     assert!(latencies[middle] < Duration::from_millis(100), "{latencies:?}");
     assert!(sends[sends.len() - 1] < Duration::from_secs(2), "{sends:?}");
 }
