@@ -1,9 +1,10 @@
 //! Field reports that can be provoked on a real Kafka too, on every release.
 
-use crate::lab::{EXPLICIT, IMPLICIT, LONG, Lab, SHORT, numbers, receive, total};
-use kafka_share::admin::NewTopic;
-use kafka_share::{AckType, Outcome};
-use std::time::{Duration, Instant};
+use crate::lab::{EXPLICIT, IMPLICIT, LONG, Lab, SHORT, joined, numbers, receive, total};
+use kafka_share::admin::{NewTopic, ShareGroupSettings};
+use kafka_share::{AckType, ErrorKind, Outcome, ProducerRecord, TimestampType, TransactionalProducer};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) async fn r014_partitions_added_later_are_consumed(lab: &Lab) {
     let place = lab.place(1).await;
@@ -145,4 +146,170 @@ pub(crate) async fn r107_a_deleted_topic_does_not_hold_up_the_records_of_another
     assert_eq!(next, [10]);
     consumer.unsubscribe();
     consumer.close(LONG).await.unwrap();
+}
+
+/// Locks last 30 s: what comes sooner did not wait for one.
+const AT_ONCE: Duration = Duration::from_secs(15);
+
+/// Nothing is asked for without an assignment, and no more than a broker's waits allow while nothing comes.
+pub(crate) async fn r020_an_idle_member_asks_for_little_and_goes_on_with_its_assignment(lab: &Lab) {
+    let mut place = lab.place(1).await;
+    place.topic.push_str("-later");
+    let builder = lab.builder(&place).acknowledgement_mode(IMPLICIT).allow_auto_create_topics(false);
+    let consumer = lab.subscribed(&place, builder);
+    let fetches = || consumer.metrics().get("fetch-total").unwrap();
+    assert!(consumer.poll(Duration::from_secs(2)).await.unwrap().is_empty());
+    assert!(fetches() < 0.5, "{} fetches for nothing", fetches());
+    lab.admin.create_topic(NewTopic::new(&place.topic, 1)).await.unwrap();
+    lab.produce(&place, 0..1).await;
+    assert_eq!(numbers(&receive(&consumer, 1).await), [(0, 1)]);
+    let (before, started) = (fetches(), Instant::now());
+    assert!(consumer.poll(Duration::from_secs(3)).await.unwrap().is_empty());
+    // A broker holds each for half a second.
+    let most = started.elapsed().as_secs_f64() / 0.5 + 3.0;
+    assert!(fetches() - before <= most, "{} fetches in {:?}", fetches() - before, started.elapsed());
+    consumer.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn r026_renew_and_accept_from_another_task_are_one_final_word(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..1).await;
+    let consumer = lab.member(&place, EXPLICIT);
+    let records = receive(&consumer, 1).await;
+    let (acknowledger, id) = (consumer.acknowledger(), records[0].iter().next().unwrap().id());
+    let renews = lab.second_version();
+    tokio::spawn(async move {
+        let renewed = acknowledger.acknowledge(id, AckType::Renew);
+        assert_eq!(renewed.map_err(|e| e.kind()).err(), (!renews).then_some(ErrorKind::Unsupported));
+        acknowledger.acknowledge(id, AckType::Accept).unwrap();
+        assert_eq!(acknowledger.acknowledge(id, AckType::Reject).unwrap_err().kind(), ErrorKind::InvalidState);
+    })
+    .await
+    .unwrap();
+    assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
+    let told = consumer.poll_outcomes();
+    assert!(told.iter().all(|o| o.outcome == Outcome::Acknowledged), "{told:?}");
+    assert_eq!(told.iter().filter(|o| o.ack_type == Some(AckType::Accept)).count(), 1);
+    assert!(consumer.acknowledger().acknowledge(id, AckType::Reject).is_err());
+    lab.produce(&place, 1..2).await;
+    assert_eq!(numbers(&receive(&consumer, 1).await), [(1, 1)]);
+    consumer.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn r032_offsets_of_an_aborted_transaction_do_not_stay_locked(lab: &Lab) {
+    let place = lab.place_with(1, ShareGroupSettings::new().read_committed(true)).await;
+    let producer = TransactionalProducer::builder("", &place.group).cluster(Arc::clone(&lab.cluster)).build().unwrap();
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    for value in ["a", "b"] {
+        drop(producer.send(ProducerRecord::new(&place.topic).partition(0).value(value)).await.unwrap());
+    }
+    producer.flush().await.unwrap();
+    producer.abort_transaction().await.unwrap();
+    // Two records and the marker are all there is.
+    let consumer = lab.member(&place, EXPLICIT);
+    joined(&consumer).await;
+    assert!(consumer.poll(Duration::from_secs(1)).await.unwrap().is_empty());
+    // What brokers tell of a start offset is as old as the last write of the state: each record brings one more.
+    let started = Instant::now();
+    let (mut next, mut start) = (3, None);
+    while start <= Some(3) {
+        assert!(started.elapsed() < AT_ONCE, "the start offset is {start:?} at {next}");
+        lab.produce(&place, next..next + 1).await;
+        let records = receive(&consumer, 1).await;
+        assert_eq!(numbers(&records), [(next, 1)]);
+        consumer.acknowledge_all(&records[0], AckType::Accept).unwrap();
+        consumer.commit_sync(LONG).await.unwrap();
+        next += 1;
+        let offsets = lab.admin.describe_share_group_offsets(&place.group).await.unwrap();
+        start = offsets.iter().find(|o| o.topic == place.topic).and_then(|o| o.start_offset);
+    }
+    let told = consumer.poll_outcomes();
+    assert!(told.iter().all(|o| o.outcome == Outcome::Acknowledged), "{told:?}");
+    assert!(told.iter().any(|o| o.ack_type.is_none() && o.last_offset == 2), "the marker is a gap: {told:?}");
+    consumer.close(LONG).await.unwrap();
+    producer.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn r121_times_are_the_brokers_where_it_sets_them(lab: &Lab) {
+    let millis = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
+    let mut place = lab.place(1).await;
+    place.topic.push_str("-appended");
+    let topic = NewTopic::new(&place.topic, 1).config("message.timestamp.type", "LogAppendTime");
+    lab.admin.create_topic(topic).await.unwrap();
+    let before = millis();
+    lab.produce(&place, 0..10).await;
+    let consumer = lab.member(&place, IMPLICIT);
+    let records = receive(&consumer, 10).await;
+    for record in records.iter().flatten() {
+        assert_eq!(record.timestamp_type(), TimestampType::LogAppendTime);
+        assert!((before..=millis()).contains(&record.timestamp()), "{} at {before}", record.timestamp());
+    }
+    consumer.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn r160_a_poll_that_is_dropped_loses_nothing_and_accepts_nothing(lab: &Lab) {
+    let place = lab.place(1).await;
+    let first = lab.member(&place, IMPLICIT);
+    for round in 0..20 {
+        lab.produce(&place, round..round + 1).await;
+        let patience = Duration::from_millis(u64::from(round % 7));
+        let (mut got, started) = (Vec::new(), Instant::now());
+        while got.is_empty() {
+            assert!(started.elapsed() < LONG, "record {round} does not come");
+            if let Ok(records) = tokio::time::timeout(patience, first.poll(LONG)).await {
+                got = numbers(&[records.unwrap()]);
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(got, [(round, 1)]);
+    }
+    // The last one was not come back for.
+    first.close(LONG).await.unwrap();
+    let second = lab.member(&place, IMPLICIT);
+    assert_eq!(numbers(&receive(&second, 1).await)[0].0, 19);
+    second.close(LONG).await.unwrap();
+}
+
+pub(crate) async fn r161_a_wakeup_that_hits_nobody_ends_a_poll_and_no_commit(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..2).await;
+    let consumer = lab.member(&place, EXPLICIT);
+    for records in receive(&consumer, 2).await {
+        consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+    }
+    consumer.wakeup();
+    assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
+    lab.produce(&place, 2..3).await;
+    assert_eq!(consumer.poll(LONG).await.unwrap_err().kind(), ErrorKind::Wakeup);
+    assert_eq!(numbers(&receive(&consumer, 1).await), [(2, 1)]);
+    consumer.close(LONG).await.unwrap();
+}
+
+/// Inside of a runtime, while it polls, and outside.
+pub(crate) async fn r169_consumers_that_are_dropped_free_their_records_at_once(lab: &Lab) {
+    let place = lab.place(1).await;
+    lab.produce(&place, 0..2).await;
+    for way in 0..3 {
+        let consumer = lab.member(&place, EXPLICIT);
+        let started = Instant::now();
+        let got: Vec<u32> = numbers(&receive(&consumer, 2).await).iter().map(|(number, _)| *number).collect();
+        assert_eq!(got, [0, 1]);
+        assert!(started.elapsed() < AT_ONCE, "way {way}: they waited for their locks: {:?}", started.elapsed());
+        match way {
+            0 => drop(consumer),
+            1 => {
+                let polling = tokio::spawn(async move { consumer.poll(LONG).await.map(|records| records.len()) });
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                polling.abort();
+                assert!(polling.await.is_err());
+            }
+            _ => std::thread::spawn(move || drop(consumer)).join().unwrap(),
+        }
+    }
+    let last = lab.member(&place, EXPLICIT);
+    let started = Instant::now();
+    assert_eq!(total(&receive(&last, 2).await), 2);
+    assert!(started.elapsed() < AT_ONCE, "they waited for their locks: {:?}", started.elapsed());
+    last.close(LONG).await.unwrap();
 }
