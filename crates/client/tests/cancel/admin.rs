@@ -97,9 +97,13 @@ async fn admin_methods_dropped_at_every_await_point() {
 async fn methods_of_the_ledger_dropped_at_every_await_point() {
     let rig = Rig::new(1).await;
     let new = || Admin::new(ClientConfig::new(&rig.broker.bootstrap_servers())).unwrap();
+    let ledger = "share-ack-ledger";
     let mut called = Vec::new();
     dropped_at_each_point!(new, called,
         create_ledger => async |a: &Admin| a.create_ledger(&NewLedger::new().partitions(2)).await.is_ok(),
+        describe_ledger => async |a: &Admin| a.describe_ledger(ledger).await.is_ok_and(|l| l.partitions.len() == 2),
+        raise_ledger_generation => async |a: &Admin| a.raise_ledger_generation(ledger, GROUP).await.is_ok_and(|n| n > 0),
+        settle_ledger => async |a: &Admin| a.settle_ledger(ledger, LONG).await.is_ok_and(|done| done.left == 0),
     );
     let called: BTreeSet<String> = called.into_iter().map(str::to_owned).collect();
     assert_eq!(called, async_methods("src/ledger"), "each async method, and no other");
