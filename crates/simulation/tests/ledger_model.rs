@@ -1,8 +1,10 @@
 //! The ledger's model: all holds within its bounds, and every broken rule is found.
 
-use kafka_share_simulation::explore::{Limits, Report, Trace, explore};
+use kafka_share_simulation::explore::{Checked, Limits, Report, Trace, explore};
 use kafka_share_simulation::faults::{Fault, Kinds};
-use kafka_share_simulation::ledger::{Config, NOT_LOST, ONCE, Planted, SingleBatches, TOLD_RIGHT};
+use kafka_share_simulation::ledger::{
+    Action, Config, NOT_LOST, ONCE, Pass as Cleaning, Planted, SingleBatches, State, TOLD_RIGHT,
+};
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// What a broken rule must break; none: progress.
@@ -104,6 +106,8 @@ fn three_members() {
 fn reading_in_steps() {
     let steps = Config { single_batches: SingleBatches::Always, empty_markers: true, ..Config::default() };
     holds(Config { members: 1, faults: 2, compactions: 2, held: 3, ..steps });
+    let kinds = Kinds::of(&[Fault::Crash]);
+    holds(Config { held: 1, kinds, single_batches: SingleBatches::AtStart, ..Config::default() });
 }
 
 /// The search that keeps the graph sees what stateright sees.
@@ -116,4 +120,45 @@ fn both_searches_see_the_same_states() {
     assert_eq!((report.states, report.depth + 1), (checker.unique_state_count(), checker.max_depth()));
     assert_eq!(report.steps + 1, checker.state_count() as u64);
     assert!(report.holds(), "{report}");
+}
+
+/// Takes steps, each of which the model must offer, and gives them in words.
+fn script(config: &Config, steps: &[Action]) -> (State, String) {
+    let mut state = config.init_states().remove(0);
+    let mut words = String::new();
+    for step in steps {
+        let mut offered = Vec::new();
+        config.actions(&state, &mut offered);
+        assert!(offered.contains(step), "{step:?} is not possible after\n{words}");
+        words += &format!("{}\n", config.describe(&state, step));
+        state = config.step(&state, *step).expect("a step");
+        words += &format!("    {}\n", config.summary(&state));
+    }
+    (state, words)
+}
+
+/// Too deep for a search without hints: B asks while it reads the ledger from its start, is stopped, and goes on when the
+/// intent on its record has been compacted away. Holes mean nothing below the end that the log had when B began to read.
+#[test]
+fn a_record_asked_for_while_reading_from_the_start_is_doubled() {
+    use Action::*;
+    let config = Planted::AskedWhileReading.config();
+    let steps = [
+        [Acquire(0), Receive(0), Send(0), Arrive(0)].as_slice(),
+        &[Crash(1), Restart(1), Expire(0), Acquire(1), Receive(1)],
+        &[Read(0), Pass(0), Commit(0), Marker(0)],
+        &[Expire(0), Acquire(0), Acknowledge(0, 0), Receive(0), Read(0), SettleDone(0, 0)],
+        &[Acquire(0), Receive(0), Send(0), Arrive(0), Read(0), Pass(0), Commit(0), Marker(0)],
+        &[Compact(Cleaning::Records), Read(1), Read(1)],
+        &[Init(1), Send(1), Arrive(1), Read(1), Pass(1), Commit(1)],
+    ];
+    let (state, words) = script(&config, &steps.concat());
+    println!("{words}");
+    assert_eq!(state.outputs, [2, 1], "{words}");
+
+    let sound = Config { planted: None, ..config };
+    let (state, words) = script(&sound, &steps[..2].concat()[..7]);
+    let mut offered = Vec::new();
+    sound.actions(&state, &mut offered);
+    assert!(state.members[1].reading && !offered.contains(&Acquire(1)), "{words}");
 }

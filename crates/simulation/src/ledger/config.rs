@@ -82,8 +82,9 @@ impl Planted {
             Self::NoInitAfterAbort => Config { transaction_version: 1, ..base },
             Self::AbortedTombstoneCounts | Self::AskCountedAtTombstone => Config { early_tombstones: true, ..base },
             Self::OwnIntentsIgnored => Config { set_aside: false, ..base },
-            Self::SuspectsTrusted | Self::NoReread => {
-                Config { members: 1, single_batches: SingleBatches::AtStart, ..base }
+            Self::SuspectsTrusted => Config { members: 1, faults: 2, single_batches: SingleBatches::AtStart, ..base },
+            Self::NoReread => {
+                Config { held: 1, kinds: Kinds::of(&[Fault::Crash]), single_batches: SingleBatches::AtStart, ..base }
             }
             Self::FencedForEver => Config { members: 1, ..base },
             Self::AskedWhileReading => Config {
@@ -101,6 +102,7 @@ impl Planted {
 
 impl Planted {
     /// Whether a few million states are enough to find it.
+    #[must_use]
     pub fn is_quickly_found(self) -> bool {
         self != Self::AskedWhileReading
     }

@@ -70,13 +70,13 @@ impl State {
         }
     }
 
-    /// The last stable offset: where the first open transaction begins.
-    fn stable(&self) -> usize {
+    /// Where compaction ends: at the first open transaction, and before the last batch (the active segment is not compacted).
+    fn cleanable(&self) -> usize {
         let open = |(at, entry): (usize, &Entry)| match entry {
             Entry::Data(batch) => self.outcome(at, batch.owner).is_none(),
             _ => false,
         };
-        self.log.iter().enumerate().position(open).unwrap_or(self.log.len())
+        self.log.iter().enumerate().position(open).unwrap_or(self.log.len().saturating_sub(1))
     }
 
     /// The broker's cleaner runs; what it does is cumulative.
@@ -89,9 +89,9 @@ impl State {
 
     /// One pass of compaction over records: aborted batches, and intents with a committed tombstone.
     fn compact_records(&mut self) {
-        let stable = self.stable();
+        let end = self.cleanable();
         let mut tombstones: Keys = 0;
-        for at in (0..stable).rev() {
+        for at in (0..end).rev() {
             let Entry::Data(mut batch) = self.log[at] else { continue };
             let committed = self.outcome(at, batch.owner) == Some(true);
             if !committed {
@@ -110,7 +110,7 @@ impl State {
     fn compact_deletes(&mut self, pass: Pass) {
         let mut keys: Keys = 0;
         let mut owners = 0_u8;
-        for at in 0..self.stable() {
+        for at in 0..self.cleanable() {
             match self.log[at] {
                 Entry::Data(mut batch) => {
                     let kept = batch.tombstones & keys;

@@ -18,6 +18,7 @@ mod state;
 mod step;
 
 pub use config::{Config, Planted, SingleBatches};
+pub use reader::Verdict;
 pub use state::{Batch, Chunk, Coordinator, Entry, Known, Member, Mine, Phase, Record, Stage, State, Txn, Wire};
 pub use step::{Action, Pass, Then};
 
@@ -32,6 +33,19 @@ pub const NOT_LOST: &str = "no record is acknowledged without a committed output
 
 /// No committed transaction is reported to the application as aborted.
 pub const TOLD_RIGHT: &str = "no committed transaction is reported as aborted";
+
+impl Config {
+    /// As [`Model::next_state`], but nothing is renumbered, exchanged or removed: offsets, keys and ask numbers are what they
+    /// would be in Kafka. For walks that are short enough for it.
+    pub fn step(&self, state: &State, action: Action) -> Option<State> {
+        step::apply(self, state, action).map(|next| next.settled(self))
+    }
+
+    /// What a member's check says of its transaction.
+    pub fn verdict(&self, state: &State, member: usize) -> Verdict {
+        state.members[member].check(self)
+    }
+}
 
 impl Model for Config {
     type State = State;

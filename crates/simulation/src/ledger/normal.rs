@@ -8,6 +8,13 @@ use super::state::{Batch, Coordinator, Entry, Keys, MEMBERS, Member, Phase, Reco
 use crate::list::List;
 
 impl State {
+    /// This state, with what follows from it at once.
+    pub(super) fn settled(mut self, config: &Config) -> Self {
+        self.drop_dead_wires();
+        self.members.iter_mut().for_each(|member| member.forget(config));
+        self
+    }
+
     /// The state that stands for this one.
     pub(super) fn normal(mut self, config: &Config) -> Self {
         self.drop_dead_wires();

@@ -6,7 +6,7 @@ use super::state::{Batch, Entry, Known, Member, Phase, Records, Stage, State, bi
 
 /// What stands against committing a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// Nothing.
     Free,
     /// The intent's own offset has not been reached yet.
@@ -159,12 +159,12 @@ impl Member {
     }
 
     /// The committed intents on this record, if any: whether it is done.
-    pub(super) fn done(&self, record: u8) -> bool {
+    pub fn done(&self, record: u8) -> bool {
         self.picture.iter().any(|known| known.committed && known.claims & bit(record) != 0)
     }
 
     /// Whether an intent on this record is open (step 0 sets it aside).
-    pub(super) fn contested(&self, record: u8) -> bool {
+    pub fn contested(&self, record: u8) -> bool {
         self.picture.iter().any(|known| !known.committed && known.claims & bit(record) != 0)
     }
 

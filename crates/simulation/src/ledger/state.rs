@@ -291,14 +291,14 @@ pub(super) fn each(records: Records) -> impl Iterator<Item = u8> {
 
 impl Member {
     /// The records in its hands or in its socket.
-    pub(super) fn holds(&self) -> Records {
+    pub fn holds(&self) -> Records {
         let held = self.chunks.iter().fold(0, |all, chunk| all | bit(chunk.record));
         held | self.socket.map_or(0, |(record, _)| bit(record))
     }
 
     /// The smallest number of a ShareFetch that is unanswered or whose records are not settled; the next number if
     /// there is none (rule R1).
-    pub(super) fn lowest_ask(&self) -> u8 {
+    pub fn lowest_ask(&self) -> u8 {
         let asks = self.chunks.iter().map(|chunk| chunk.ask).chain(self.socket.map(|(_, ask)| ask));
         asks.min().unwrap_or(self.next_ask)
     }

@@ -252,6 +252,12 @@ pub(super) fn is_fault(state: &State, action: Action) -> bool {
 
 /// The state after an action; none if it changes nothing.
 pub(super) fn next(config: &Config, before: &State, action: Action) -> Option<State> {
+    let state = apply(config, before, action)?.normal(config);
+    (state != *before).then_some(state)
+}
+
+/// The state after an action as it is: with all its names, and with what nobody looks at any more.
+pub(super) fn apply(config: &Config, before: &State, action: Action) -> Option<State> {
     let mut state = *before;
     state.faults -= u8::from(is_fault(before, action) && !matches!(action, Action::Compact(_)));
     match action {
@@ -305,8 +311,7 @@ pub(super) fn next(config: &Config, before: &State, action: Action) -> Option<St
             state.compactions -= 1;
         }
     }
-    let state = state.normal(config);
-    (state != *before).then_some(state)
+    Some(state)
 }
 
 impl State {
