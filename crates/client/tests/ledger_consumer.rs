@@ -381,3 +381,48 @@ async fn who_lets_go_of_a_transaction_learns_from_the_ledger_what_became_of_it()
     lab.until_done(&consumer).await;
     assert_eq!(lab.output().await, all_values(10));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_that_could_not_be_staged_are_not_accepted_by_the_next_poll_in_implicit_mode() {
+    let broker = EmbeddedBroker::builder().nodes(2).topic("in", 2).start().await.unwrap();
+    let cluster = Cluster::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
+    let admin = Admin::on(Arc::clone(&cluster));
+    admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "earliest")]).await.unwrap();
+    let nodes: Vec<i32> = broker.nodes().iter().map(|n| n.id).collect();
+    for (partition, node) in [(0, nodes[0]), (1, nodes[1])] {
+        broker.move_leader("in", partition, node);
+    }
+    let producer = Producer::builder("").cluster(Arc::clone(&cluster)).build().unwrap();
+    for partition in [0, 1] {
+        let record = ProducerRecord::new("in").partition(partition).value("x");
+        producer.send(record).await.unwrap().await.unwrap();
+    }
+    let consumer = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&cluster)).build().unwrap();
+    consumer.subscribe(["in"]).unwrap();
+    // Both in one poll, which does not wait and so finds what came since the one before.
+    let until = Instant::now() + LONG;
+    let records = loop {
+        let records = consumer.poll(Duration::ZERO).await.unwrap();
+        if records.iter().any(|r| r.partition() == 0) && records.iter().any(|r| r.partition() == 1) {
+            break records;
+        }
+        assert!(Instant::now() < until);
+        // They came one by one: back with them.
+        drop(ShareAcknowledgements::from_records(&records, AckType::Accept));
+        tokio::time::sleep(SHORT).await;
+    };
+    // One of the locks goes with its session.
+    let lost = records.iter().find(|r| r.partition() == 0).unwrap().id();
+    assert!(broker.restart_node(nodes[0]));
+    while consumer.lock_deadline(lost).is_some() {
+        assert!(Instant::now() < until);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(ShareAcknowledgements::from_records(&records, AckType::Accept).is_err());
+    let mut again = std::collections::BTreeSet::new();
+    let until = Instant::now() + LONG;
+    while again.len() < 2 {
+        assert!(Instant::now() < until, "only {again:?} came again");
+        again.extend(consumer.poll(SHORT).await.unwrap().iter().map(|r| r.partition()));
+    }
+}

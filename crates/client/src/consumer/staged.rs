@@ -168,13 +168,22 @@ impl ShareAcknowledgements {
     ///
     /// # Errors
     /// Other types; records that are not held any more, or that were acknowledged before: nothing is staged then, and
-    /// a transaction that holds their output must be aborted.
+    /// a transaction that holds their output must be aborted. In implicit mode the others of them are released, because the
+    /// next poll would accept them.
     pub fn from_records(records: &ShareRecords, ack: AckType) -> Result<Self> {
         if ack_type(ack.code()).is_none() {
             return Err(not_for_transactions(ack));
         }
-        let taken = records.shared().with(|m, _| m.stage_chunks(records.chunks(), ack)).ok_or_else(not_held)?;
-        package(records.shared(), taken, false)
+        let shared = records.shared();
+        let Some(taken) = shared.with(|m, _| m.stage_chunks(records.chunks(), ack)) else {
+            if shared.mode == AcknowledgementMode::Implicit {
+                // The next poll would accept those that are held still, without their output.
+                let _ = shared.with(|m, now| m.acknowledge_chunks(now, records.chunks(), AckType::Release));
+                shared.wake_driver();
+            }
+            return Err(not_held());
+        };
+        package(shared, taken, false)
     }
 
     /// Acknowledges single records of a consumer's polls, each with ACCEPT or REJECT, for a transaction. As
