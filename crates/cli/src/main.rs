@@ -68,6 +68,9 @@ enum Command {
     Conformance(conformance::ConformanceArgs),
     /// Measures what consuming, producing and transactions cost, beside other clients.
     Bench(bench::BenchArgs),
+    /// A task of `kshare demo --chaos` in a process of its own.
+    #[command(hide = true)]
+    DemoMember(demo::MemberArgs),
     /// A client that `kshare bench` measures.
     #[command(hide = true)]
     BenchPeer(bench::PeerArgs),
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(async {
         match args.command {
             Command::Demo(args) => Box::pin(demo::run(args)).await,
+            Command::DemoMember(args) => Box::pin(demo::run_member(args)).await,
             Command::Produce(args) => Box::pin(produce::run(args)).await,
             Command::Consume(args) => Box::pin(consume::run(args)).await,
             Command::Pipe(args) => Box::pin(pipe::run(args)).await,

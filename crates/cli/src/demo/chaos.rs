@@ -66,6 +66,68 @@ impl Strike {
     }
 }
 
+/// How a task is struck.
+#[derive(Debug)]
+pub(super) enum Strikes {
+    /// Not at all.
+    None,
+    /// It is dropped where it stands, or pauses.
+    Dropped(Dice),
+    /// Its process tells where it stands, and is killed or stopped from outside.
+    Signalled(Dice, Hand),
+}
+
+impl Strikes {
+    /// Where this round is struck, if it is.
+    pub(super) fn roll(&mut self) -> Option<Strike> {
+        match self {
+            Strikes::None => None,
+            Strikes::Dropped(dice) => Strike::roll(dice),
+            // The pause is one of the signals.
+            Strikes::Signalled(dice, _) => Strike::roll(dice).filter(|strike| *strike != Strike::PausePastLock),
+        }
+    }
+
+    /// The task stands where it is to be struck. Answers whether it ends here.
+    pub(super) async fn at(&mut self, strike: Strike) -> bool {
+        match self {
+            Strikes::Signalled(_, hand) => {
+                hand.signal(strike).await;
+                false
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The process that strikes this one: it reads the standard output, and answers on the standard input once the struck one
+/// may go on.
+#[derive(Debug)]
+pub(super) struct Hand(pub(super) tokio::sync::mpsc::Receiver<()>);
+
+impl Hand {
+    async fn signal(&mut self, strike: Strike) {
+        if strike == Strike::DuringCommit {
+            // It comes while the commit is on its way.
+            println!("{SOON}");
+            return;
+        }
+        println!("{HERE} {strike:?}");
+        if self.0.recv().await.is_none() {
+            std::process::exit(0);
+        }
+    }
+}
+
+/// Lines of a struck process: it waits to be struck.
+pub(super) const HERE: &str = "here";
+/// It goes on, and is to be struck in a moment.
+pub(super) const SOON: &str = "soon";
+/// A transaction was committed: records, and how many of them had come before.
+pub(super) const DONE: &str = "done";
+/// A transaction was aborted.
+pub(super) const ABORTED: &str = "aborted";
+
 /// Trouble for the embedded broker.
 pub(super) struct Chaos {
     broker: Option<Arc<EmbeddedBroker>>,

@@ -1,9 +1,10 @@
 //! The cluster of a run: an embedded broker, or the one that was named; topics and group on it.
 
-use super::{Plan, Semantics};
+use super::{BackendArg, Plan, Semantics};
 use crate::cluster_args::ClusterArgs;
 use crate::exit::Failure;
-use kafka_share::admin::NewTopic;
+use kafka_share::admin::{Isolation, NewTopic};
+use kafka_share::ledger::NewLedger;
 use kafka_share::net::Cluster;
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer};
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Locks under chaos, the first that the broker allows: a pause past it should be short.
-const CHAOS_LOCKS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(15)];
+const CHAOS_LOCKS: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(15)];
 
 pub(super) struct Engine {
     embedded: Option<Arc<EmbeddedBroker>>,
@@ -63,26 +64,37 @@ impl Engine {
         Ok(PartitionReader::read_committed(self.cluster(), topic).await?)
     }
 
+    /// Reads a topic on from some offsets.
+    pub(super) async fn reader_from(&self, topic: &str, from: &[(i32, i64)]) -> Result<PartitionReader, Failure> {
+        Ok(PartitionReader::new(self.cluster(), topic, Isolation::ReadCommitted, Some(from)).await?)
+    }
+
     /// Says, before anything starts, whether the cluster can do what was asked; answers the backend of the acks.
-    pub(super) async fn check(&self, semantics: Semantics) -> Result<&'static str, Failure> {
+    pub(super) async fn check(&self, semantics: Semantics, wanted: BackendArg) -> Result<&'static str, Failure> {
         let deadline = Instant::now() + Duration::from_secs(15);
         let features = self.cluster.features(deadline).await?;
         if semantics == Semantics::AtLeastOnce {
             return Ok("none");
         }
-        if kafka_share::transactional_acknowledgements_offered(&features) {
-            return Ok("native");
+        let offered = kafka_share::transactional_acknowledgements_offered(&features);
+        match wanted {
+            BackendArg::Ledger => Ok("ledger"),
+            BackendArg::Auto if !offered => Ok("ledger"),
+            BackendArg::Auto | BackendArg::Native if offered => Ok("native"),
+            _ => Err(Failure::new(
+                "this cluster has no transactional acknowledgements (KIP-1289 is not in any released Kafka): leave out \
+                 --backend native, for the ledger",
+            )),
         }
-        Err(Failure::new(
-            "this cluster has no transactional acknowledgements (KIP-1289 is not in any released Kafka), so exactly-once \
-             is not possible on it; use --semantics at-least-once, or leave out --bootstrap-server for the embedded broker",
-        ))
     }
 
     /// Creates the topics and sets the group up.
     pub(super) async fn prepare(&self, plan: &Plan) -> Result<Setup, Failure> {
         for topic in [&plan.input_topic, &plan.output_topic] {
             self.admin.create_topic(NewTopic::new(topic.as_str(), plan.partitions)).await?;
+        }
+        if plan.backend == "ledger" {
+            self.create_ledger(plan).await?;
         }
         let group = self.admin.alter_share_group_configs(&plan.group, &[("share.auto.offset.reset", "earliest")]).await;
         group.map_err(|e| Failure::new(format_args!("the share group cannot be set up: {e}")))?;
@@ -91,6 +103,10 @@ impl Engine {
             // Every strike costs a delivery; at the limit the broker archives the record, and it would count as missing.
             let limit = if self.embedded.is_some() { "25" } else { "10" };
             self.try_group_config(plan, "share.delivery.count.limit", limit).await;
+            // A member that was killed is not waited for.
+            for (name, value) in [("share.heartbeat.interval.ms", "500"), ("share.session.timeout.ms", "3000")] {
+                self.try_group_config(plan, name, value).await;
+            }
             // Brokers bound the lock, at 15 s by default; the pause past it gets longer with it, and that is all.
             for wanted in CHAOS_LOCKS {
                 if self.try_group_config(plan, "share.record.lock.duration.ms", &wanted.as_millis().to_string()).await {
@@ -100,6 +116,24 @@ impl Engine {
             }
         }
         Ok(Setup { lock })
+    }
+
+    /// A ledger of the run's own. Under chaos it is compacted as soon as brokers do it at all, so that members that were
+    /// stopped meet what is missing.
+    async fn create_ledger(&self, plan: &Plan) -> Result<(), Failure> {
+        let mut ledger = NewLedger::new().topic(&plan.ledger).partitions(2);
+        if plan.chaos {
+            for (name, value) in [
+                ("segment.ms", "3000"),
+                ("min.compaction.lag.ms", "0"),
+                ("delete.retention.ms", "1000"),
+                ("min.cleanable.dirty.ratio", "0.01"),
+            ] {
+                ledger = ledger.config(name, value);
+            }
+        }
+        let made = self.admin.create_ledger(&ledger).await;
+        made.map(drop).map_err(|e| Failure::new(format_args!("the ledger cannot be created: {e}")))
     }
 
     async fn try_group_config(&self, plan: &Plan, name: &str, value: &str) -> bool {
@@ -113,7 +147,10 @@ impl Engine {
     /// Removes what the run left on a cluster that goes on.
     pub(super) async fn finish(&self, plan: &Plan) {
         if self.embedded.is_none() {
-            let topics = [plan.input_topic.as_str(), plan.output_topic.as_str()];
+            let mut topics = vec![plan.input_topic.as_str(), plan.output_topic.as_str()];
+            if plan.backend == "ledger" {
+                topics.push(&plan.ledger);
+            }
             if let Err(error) = self.admin.delete_topics(&topics).await {
                 tracing::warn!(%error, "the demo's topics stay on the cluster");
             }

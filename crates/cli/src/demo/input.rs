@@ -45,15 +45,26 @@ pub(super) fn place(index: usize, partitions: i32) -> (i32, i64) {
 
 /// Writes all lines to the input topic and waits until the brokers have them.
 pub(super) async fn load(engine: &Engine, plan: &Plan, lines: &[String]) -> Result<(), Failure> {
+    load_from(engine, plan, lines, 0, lines.len()).await
+}
+
+/// Writes so many records, from a place in the lines on, which begin again where they end.
+pub(super) async fn load_from(
+    engine: &Engine,
+    plan: &Plan,
+    lines: &[String],
+    first: usize,
+    count: usize,
+) -> Result<(), Failure> {
     let producer = engine.producer()?;
-    let mut deliveries = Vec::with_capacity(lines.len());
-    for (index, line) in lines.iter().enumerate() {
-        let (partition, _) = place(index, plan.partitions);
+    let mut deliveries = Vec::with_capacity(count);
+    for index in first..first + count {
+        let (partition, line) = (place(index, plan.partitions).0, &lines[index % lines.len()]);
         let record = kafka_share::ProducerRecord::new(&plan.input_topic).partition(partition).value(line.as_bytes());
         deliveries.push(producer.send(record).await?);
     }
     producer.flush().await?;
-    for (index, delivery) in deliveries.into_iter().enumerate() {
+    for (index, delivery) in (first..).zip(deliveries) {
         let metadata = delivery.await?;
         let expected = place(index, plan.partitions);
         if (metadata.partition(), metadata.offset()) != expected {

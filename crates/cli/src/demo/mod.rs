@@ -3,6 +3,8 @@
 mod chaos;
 mod engine;
 mod input;
+mod member;
+mod processes;
 mod report;
 mod state;
 mod task;
@@ -10,9 +12,11 @@ mod verify;
 
 use crate::cluster_args::ClusterArgs;
 use crate::exit::Failure;
+use crate::text;
 use clap::{Args, ValueEnum};
 use engine::Engine;
 use indicatif::{ProgressBar, ProgressStyle};
+pub(crate) use member::{MemberArgs, run as run_member};
 use report::Report;
 use state::Progress;
 use std::path::PathBuf;
@@ -29,7 +33,13 @@ Examples:
   kshare demo
   kshare demo --input access.log --tasks 16 --partitions 6
   kshare demo --chaos --seed 42 --json
+  kshare demo --bootstrap-server HOST:9092
+  kshare demo --bootstrap-server HOST:9092 --chaos --duration 10m
   kshare demo --bootstrap-server HOST:9092 --semantics at-least-once
+
+On released Kafka exactly-once goes by the acknowledgement ledger (see kshare ledger), one of the demo's own.
+With --chaos and a broker named, each task is a process, which is killed (SIGKILL) and stopped for longer than its locks
+hold (SIGSTOP) over and over, at points of its work and at any moment.
 
 Exit code 0 only if nothing is missing and, exactly-once, nothing is there twice."
 )]
@@ -48,9 +58,19 @@ pub(crate) struct DemoArgs {
     /// When records are acknowledged
     #[arg(long, value_enum, default_value_t = Semantics::ExactlyOnce)]
     semantics: Semantics,
-    /// Drop tasks at random points and pause them past their locks; on the embedded broker, move leaders and restart nodes
+    /// How acknowledgements get into transactions
+    #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
+    backend: BackendArg,
+    /// Drop tasks at random points and pause them past their locks, or kill and stop their processes where a broker is named;
+    /// on the embedded broker, move leaders and restart nodes
     #[arg(long)]
     chaos: bool,
+    /// With --chaos and a broker named: go on with the input from its start for this time, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = text::duration, requires = "chaos")]
+    duration: Option<Duration>,
+    /// Leave topics and group on the cluster
+    #[arg(long)]
+    keep: bool,
     /// Seed of the chaos
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -60,7 +80,7 @@ pub(crate) struct DemoArgs {
     /// Nodes of the embedded broker
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
     nodes: u16,
-    /// Seconds after which the run is given up
+    /// Seconds after which the run is given up, beyond --duration
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     /// Print one JSON object instead of a table
@@ -74,6 +94,16 @@ pub(crate) enum Semantics {
     ExactlyOnce,
     /// Acknowledge after the output is committed
     AtLeastOnce,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendArg {
+    /// Native where the cluster offers it, else the ledger
+    Auto,
+    /// TxnShareAcknowledge (KIP-1289), which no released broker has
+    Native,
+    /// The acknowledgement ledger, on any broker
+    Ledger,
 }
 
 impl Semantics {
@@ -98,6 +128,21 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) batch: usize,
     pub(crate) deadline: Instant,
+    /// none, native or ledger
+    pub(crate) backend: &'static str,
+    /// Topic of the ledger, where there is one.
+    pub(crate) ledger: String,
+}
+
+impl Plan {
+    /// Properties of consumers and producers.
+    fn backend_properties(&self) -> [(&str, &str); 2] {
+        [("share.ack.transaction.backend", self.backend), ("share.ack.ledger.topic", &self.ledger)]
+    }
+
+    fn transactional_ids(&self) -> impl Iterator<Item = String> {
+        (0..self.tasks).map(|task| self.transactional_id(task))
+    }
 }
 
 pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
@@ -115,28 +160,38 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
         chaos: args.chaos,
         seed: args.seed,
         batch: usize::from(args.batch),
-        deadline: Instant::now() + Duration::from_secs(args.timeout),
+        deadline: Instant::now() + Duration::from_secs(args.timeout) + args.duration.unwrap_or_default(),
+        backend: engine.check(args.semantics, args.backend).await?,
+        ledger: format!("kshare-demo-{unique}-ledger"),
     };
-    let backend = engine.check(plan.semantics).await?;
     let setup = engine.prepare(&plan).await?;
     input::load(&engine, &plan, &lines).await?;
     let bar = progress_bar(lines.len(), args.json);
     let progress = Arc::new(Progress::new(&plan, lines.len()));
     let started = Instant::now();
-    run_tasks(&engine, &plan, &progress, setup.lock, &bar).await;
+    let ids = if args.chaos && engine.embedded().is_none() {
+        let way = (setup.lock, &lines[..], args.duration);
+        processes::run(&engine, (&plan, &args.cluster), &progress, way, &bar).await?
+    } else {
+        run_tasks(&engine, &plan, &progress, setup.lock, &bar).await;
+        plan.transactional_ids().collect()
+    };
     let seconds = started.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    verify::end_what_was_left(&engine, &plan).await?;
-    let counts = verify::count(&engine, &plan, &lines).await?;
-    let report = Report { plan: &plan, progress: &progress, counts, seconds, backend, input_records: lines.len() };
+    verify::end_what_was_left(&engine, ids).await?;
+    let total = progress.total();
+    let counts = verify::count(&engine, &plan, &lines, total).await?;
+    let report = Report { plan: &plan, progress: &progress, counts, seconds, input_records: total };
     report.print(args.json);
-    engine.finish(&plan).await;
+    if !args.keep {
+        engine.finish(&plan).await;
+    }
     report.verdict()
 }
 
 fn progress_bar(records: usize, hidden: bool) -> ProgressBar {
     let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(records as u64) };
-    let template = "{bar:40} {pos}/{len} records committed, {per_sec}, {elapsed}";
+    let template = "{bar:40} {pos}/{len} records committed, {per_sec}, {elapsed} {msg}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

@@ -12,7 +12,6 @@ pub(super) struct Report<'a> {
     pub(super) progress: &'a Progress,
     pub(super) counts: Counts,
     pub(super) seconds: f64,
-    pub(super) backend: &'static str,
     pub(super) input_records: usize,
 }
 
@@ -34,10 +33,13 @@ impl Report<'_> {
                 "transactions_aborted": count(&p.aborts),
                 "redelivered": count(&p.redelivered),
                 "chaos_events": count(&p.chaos),
+                "kills": count(&p.kills),
+                "stops": count(&p.stops),
+                "other_ends": count(&p.deaths),
                 "seconds": (self.seconds * 1000.0).round() / 1000.0,
                 "records_per_second": self.rate().round(),
                 "semantics": self.plan.semantics.name(),
-                "backend": self.backend,
+                "backend": self.plan.backend,
                 "seed": self.plan.seed,
                 "input_topic": self.plan.input_topic,
                 "output_topic": self.plan.output_topic,
@@ -47,7 +49,7 @@ impl Report<'_> {
             return;
         }
         println!("{:<24} {}", "semantics", self.plan.semantics.name());
-        println!("{:<24} {}", "backend", self.backend);
+        println!("{:<24} {}", "backend", self.plan.backend);
         for (name, value) in [
             ("input records", self.input_records as u64),
             ("output records", self.counts.output),
@@ -57,6 +59,9 @@ impl Report<'_> {
             ("transactions aborted", count(&p.aborts)),
             ("redelivered", count(&p.redelivered)),
             ("chaos events", count(&p.chaos)),
+            ("processes killed", count(&p.kills)),
+            ("processes stopped", count(&p.stops)),
+            ("processes that failed", count(&p.deaths)),
         ] {
             println!("{name:<24} {value}");
         }

@@ -13,7 +13,8 @@ pub(crate) struct Progress {
     /// By partition and offset: whether a transaction with this record's output was committed.
     done: Mutex<Vec<Vec<bool>>>,
     left: AtomicU64,
-    total: usize,
+    total: AtomicU64,
+    partitions: i32,
     stopped: AtomicBool,
     last_commit: Mutex<Instant>,
     /// Transactions committed.
@@ -24,29 +25,54 @@ pub(crate) struct Progress {
     pub(crate) redelivered: AtomicU64,
     /// Times that chaos struck.
     pub(crate) chaos: AtomicU64,
+    /// Processes that were killed (SIGKILL).
+    pub(crate) kills: AtomicU64,
+    /// Processes that were stopped for a while (SIGSTOP, SIGCONT).
+    pub(crate) stops: AtomicU64,
+    /// Processes that ended otherwise, and were started again.
+    pub(crate) deaths: AtomicU64,
 }
 
 impl Progress {
     pub(crate) fn new(plan: &Plan, records: usize) -> Self {
-        let mut done = vec![Vec::new(); plan.partitions as usize];
-        for index in 0..records {
-            done[place(index, plan.partitions).0 as usize].push(false);
-        }
-        Progress {
-            done: Mutex::new(done),
-            left: AtomicU64::new(records as u64),
-            total: records,
+        let progress = Progress {
+            done: Mutex::new(vec![Vec::new(); plan.partitions as usize]),
+            left: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            partitions: plan.partitions,
             stopped: AtomicBool::new(false),
             last_commit: Mutex::new(Instant::now()),
             commits: AtomicU64::new(0),
             aborts: AtomicU64::new(0),
             redelivered: AtomicU64::new(0),
             chaos: AtomicU64::new(0),
+            kills: AtomicU64::new(0),
+            stops: AtomicU64::new(0),
+            deaths: AtomicU64::new(0),
+        };
+        progress.add(records);
+        progress
+    }
+
+    /// More input records are there.
+    pub(crate) fn add(&self, records: usize) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.total();
+        for index in first..first + records {
+            done[place(index, self.partitions).0 as usize].push(false);
         }
+        self.left.fetch_add(records as u64, Ordering::AcqRel);
+        self.total.fetch_add(records as u64, Ordering::AcqRel);
     }
 
     /// A transaction with the output of these records was committed.
     pub(crate) fn note_commit(&self, records: &[(i32, i64)]) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.note_output(records);
+    }
+
+    /// The output of these records is committed.
+    pub(crate) fn note_output(&self, records: &[(i32, i64)]) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let mut new = 0;
         for (partition, offset) in records {
@@ -58,18 +84,17 @@ impl Progress {
             }
         }
         self.left.fetch_sub(new, Ordering::AcqRel);
-        self.commits.fetch_add(1, Ordering::Relaxed);
         *self.last_commit.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Input records.
     pub(crate) fn total(&self) -> usize {
-        self.total
+        self.total.load(Ordering::Acquire) as usize
     }
 
     /// Records whose output is known to be committed.
     pub(crate) fn committed(&self) -> usize {
-        self.total - self.left.load(Ordering::Acquire) as usize
+        self.total() - self.left.load(Ordering::Acquire) as usize
     }
 
     pub(crate) fn is_complete(&self) -> bool {

@@ -1,6 +1,6 @@
 //! One task: poll, transform, write and acknowledge in a transaction, commit; again and again.
 
-use super::chaos::{Dice, Strike};
+use super::chaos::{Dice, Strike, Strikes};
 use super::state::Progress;
 use super::{Plan, Semantics};
 use kafka_share::net::Cluster;
@@ -25,7 +25,8 @@ pub(super) fn transform(value: &[u8]) -> Vec<u8> {
 }
 
 /// Why a life of a task ended.
-enum End {
+#[derive(Debug)]
+pub(super) enum End {
     /// All is done.
     Stopped,
     /// Chaos dropped it, or it met an error: a new life begins.
@@ -40,9 +41,11 @@ pub(super) async fn keep_running(
     number: u16,
     lock: Duration,
 ) {
-    let mut dice = Dice::new(plan.seed, u64::from(number) + 1);
+    let dice = Dice::new(plan.seed, u64::from(number) + 1);
+    let mut strikes = if plan.chaos { Strikes::Dropped(dice) } else { Strikes::None };
+    let id = plan.transactional_id(number);
     while !progress.is_stopped() {
-        match live(&cluster, &plan, &progress, number, lock, &mut dice).await {
+        match live(&cluster, &plan, &progress, &id, lock, &mut strikes).await {
             Ok(End::Stopped) => return,
             Ok(End::Dropped) => {}
             Err(error) => {
@@ -61,22 +64,28 @@ struct Life<'a> {
     lock: Duration,
 }
 
-async fn live(
+/// One life: until the run stops, or chaos or an error ends it.
+pub(super) async fn live(
     cluster: &Arc<Cluster>,
     plan: &Plan,
     progress: &Progress,
-    number: u16,
+    transactional_id: &str,
     lock: Duration,
-    dice: &mut Dice,
+    strikes: &mut Strikes,
 ) -> Result<End> {
-    let producer =
-        TransactionalProducer::builder("", &plan.transactional_id(number)).cluster(Arc::clone(cluster)).build()?;
+    let mut producer = TransactionalProducer::builder("", transactional_id).cluster(Arc::clone(cluster));
+    let mut consumer = KafkaShareConsumer::builder("", &plan.group).cluster(Arc::clone(cluster));
+    for (name, value) in plan.backend_properties() {
+        producer.set(name, value)?;
+        consumer.set(name, value)?;
+    }
+    if plan.chaos {
+        // Of the dead nothing is left open for longer than a lock holds.
+        producer = producer.transaction_timeout(lock.max(Duration::from_secs(1)));
+    }
+    let producer = producer.build()?;
     producer.init_transactions().await?;
-    let consumer = KafkaShareConsumer::builder("", &plan.group)
-        .cluster(Arc::clone(cluster))
-        .acknowledgement_mode(AcknowledgementMode::Explicit)
-        .max_poll_records(plan.batch)
-        .build()?;
+    let consumer = consumer.acknowledgement_mode(AcknowledgementMode::Explicit).max_poll_records(plan.batch).build()?;
     consumer.subscribe([&plan.input_topic])?;
     let life = Life { consumer, producer, plan, progress, lock };
     while !progress.is_stopped() {
@@ -86,11 +95,11 @@ async fn live(
         }
         let again = records.iter().filter(|r| r.delivery_count() > 1).count();
         progress.redelivered.fetch_add(again as u64, Ordering::Relaxed);
-        let strike = if plan.chaos { Strike::roll(dice) } else { None };
+        let strike = strikes.roll();
         if strike.is_some() {
             progress.chaos.fetch_add(1, Ordering::Relaxed);
         }
-        if !life.round(&records, strike).await? {
+        if !life.round(&records, strike, strikes).await? {
             return Ok(End::Dropped);
         }
     }
@@ -101,12 +110,12 @@ async fn live(
 
 impl Life<'_> {
     /// One transaction. Answers whether the task lives on.
-    async fn round(&self, records: &ShareRecords, strike: Option<Strike>) -> Result<bool> {
-        if strike == Some(Strike::AfterPoll) {
+    async fn round(&self, records: &ShareRecords, strike: Option<Strike>, strikes: &mut Strikes) -> Result<bool> {
+        if strike == Some(Strike::AfterPoll) && strikes.at(Strike::AfterPoll).await {
             return Ok(false);
         }
         self.producer.begin_transaction()?;
-        let result = self.transact(records, strike).await;
+        let result = self.transact(records, strike, strikes).await;
         match result {
             Ok(true) => {
                 let sources: Vec<(i32, i64)> = records.iter().map(|r| (r.partition(), r.offset())).collect();
@@ -125,10 +134,10 @@ impl Life<'_> {
         }
     }
 
-    async fn transact(&self, records: &ShareRecords, strike: Option<Strike>) -> Result<bool> {
+    async fn transact(&self, records: &ShareRecords, strike: Option<Strike>, strikes: &mut Strikes) -> Result<bool> {
         let half = records.len() / 2;
         for (i, record) in records.iter().enumerate() {
-            if i == half && strike == Some(Strike::MidTransaction) {
+            if i == half && strike == Some(Strike::MidTransaction) && strikes.at(Strike::MidTransaction).await {
                 return Ok(false);
             }
             let (partition, offset) = (record.partition().to_string(), record.offset().to_string());
@@ -142,7 +151,9 @@ impl Life<'_> {
         }
         if strike == Some(Strike::AfterProduce) {
             self.producer.flush().await?;
-            return Ok(false);
+            if strikes.at(Strike::AfterProduce).await {
+                return Ok(false);
+            }
         }
         if strike == Some(Strike::PausePastLock) {
             tokio::time::sleep(self.lock + self.lock / 4).await;
@@ -151,10 +162,10 @@ impl Life<'_> {
             let acks = ShareAcknowledgements::from_records(records, AckType::Accept)?;
             self.producer.send_share_acks_to_transaction(acks, &self.consumer.share_group_metadata()?).await?;
         }
-        if strike == Some(Strike::BeforeCommit) {
+        if strike == Some(Strike::BeforeCommit) && strikes.at(Strike::BeforeCommit).await {
             return Ok(false);
         }
-        if strike == Some(Strike::DuringCommit) {
+        if strike == Some(Strike::DuringCommit) && strikes.at(Strike::DuringCommit).await {
             // The commit may or may not reach the coordinator before its caller is gone.
             let _ = tokio::time::timeout(Duration::from_micros(300), self.producer.commit_transaction()).await;
             return Ok(false);

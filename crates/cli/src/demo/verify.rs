@@ -25,32 +25,28 @@ pub(super) struct Counts {
 
 /// Ends the transactions that dropped tasks left open, or with a commit on its way: until then they hold back what a
 /// read_committed reader sees, and behind them it would find neither a record that is missing nor one that is there twice.
-pub(super) async fn end_what_was_left(engine: &Engine, plan: &Plan) -> Result<(), Failure> {
-    for task in 0..plan.tasks {
-        let builder = TransactionalProducer::builder("", &plan.transactional_id(task)).cluster(engine.cluster());
-        builder.build()?.init_transactions().await?;
+pub(super) async fn end_what_was_left(engine: &Engine, ids: impl IntoIterator<Item = String>) -> Result<(), Failure> {
+    for id in ids {
+        TransactionalProducer::builder("", &id).cluster(engine.cluster()).build()?.init_transactions().await?;
     }
     Ok(())
 }
 
-/// Counts the output. Equal lines count apart, because each output record names its source.
-pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String]) -> Result<Counts, Failure> {
-    let mut seen: HashMap<(i32, i64), u64> = HashMap::with_capacity(lines.len());
+/// Counts the output of so many records, which go through the lines again and again. Equal lines count apart, because each
+/// output record names its source.
+pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String], total: usize) -> Result<Counts, Failure> {
+    let mut seen: HashMap<(i32, i64), u64> = HashMap::with_capacity(total);
     let mut counts = Counts::default();
     let mut reader = engine.reader(&plan.output_topic).await?;
     while let Some(batch) = reader.next_batch().await? {
         for record in &batch {
             counts.output += 1;
-            let number = |name| {
-                header(&record, name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok())
-            };
-            let (Some(partition), Some(offset)) = (number(PARTITION_HEADER), number(OFFSET_HEADER)) else {
+            let Some(source) = source(&record) else {
                 counts.foreign += 1;
                 continue;
             };
-            let source = (partition as i32, offset);
-            let index = offset as usize * plan.partitions as usize + partition as usize;
-            let expected = lines.get(index).map(|line| transform(line.as_bytes()));
+            let index = source.1 as usize * plan.partitions as usize + source.0 as usize;
+            let expected = (index < total).then(|| transform(lines[index % lines.len()].as_bytes()));
             if expected.as_deref() != record.value() {
                 counts.foreign += 1;
                 continue;
@@ -58,13 +54,46 @@ pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String]) -> Res
             *seen.entry(source).or_default() += 1;
         }
     }
-    for index in 0..lines.len() {
+    for index in 0..total {
         match seen.get(&place(index, plan.partitions)) {
             None => counts.missing += 1,
             Some(n) => counts.duplicated += n - 1,
         }
     }
     Ok(counts)
+}
+
+/// Partition and offset that an output record came from.
+fn source(record: &ReadRecord<'_>) -> Option<(i32, i64)> {
+    let number =
+        |name| header(record, name).and_then(|v| std::str::from_utf8(v).ok()).and_then(|v| v.parse::<i64>().ok());
+    let (partition, offset) = (number(PARTITION_HEADER)?, number(OFFSET_HEADER)?);
+    (partition >= 0 && offset >= 0).then_some((i32::try_from(partition).ok()?, offset))
+}
+
+/// Reads on in the output, from where it was left.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    positions: Vec<(i32, i64)>,
+}
+
+impl Follower {
+    pub(super) fn new(partitions: i32) -> Self {
+        Follower { positions: (0..partitions).map(|p| (p, 0)).collect() }
+    }
+
+    /// Notes what is committed since.
+    pub(super) async fn follow(&mut self, engine: &Engine, plan: &Plan, progress: &Progress) -> Result<(), Failure> {
+        let mut reader = engine.reader_from(&plan.output_topic, &self.positions).await?;
+        while let Some(batch) = reader.next_batch().await? {
+            let sources: Vec<(i32, i64)> = batch.iter().filter_map(|record| source(&record)).collect();
+            progress.note_output(&sources);
+            if let Some(last) = batch.iter().last() {
+                self.positions[last.partition() as usize].1 = last.offset() + 1;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Value of a header.
@@ -164,13 +193,15 @@ mod tests {
             seed: 1,
             batch: 1,
             deadline: Instant::now() + Duration::from_secs(60),
+            backend: "native",
+            ledger: "ledger".into(),
         };
         engine.prepare(&plan).await.unwrap();
         write(&engine, &plan, 0, true).await;
         write(&engine, &plan, 1, false).await;
         write(&engine, &plan, 0, true).await;
-        end_what_was_left(&engine, &plan).await.unwrap();
-        let counts = count(&engine, &plan, &["line".to_owned()]).await.unwrap();
+        end_what_was_left(&engine, plan.transactional_ids()).await.unwrap();
+        let counts = count(&engine, &plan, &["line".to_owned()], 1).await.unwrap();
         assert_eq!((counts.output, counts.missing, counts.duplicated, counts.foreign), (2, 0, 1, 0));
     }
 }
