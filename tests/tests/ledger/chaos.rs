@@ -5,14 +5,14 @@
 //! and one whose thread sleeps is a stopped one, its reader of the ledger and its heartbeats included.
 
 use super::stage::*;
+use kafka_share::admin::ConfigResource;
 use kafka_share::{
-    AckType, AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, ProducerRecord, ShareAcknowledgements,
-    ShareRecords, TransactionalProducer,
+    AckType, AcknowledgementMode, KafkaShareConsumer, ProducerRecord, ShareAcknowledgements, ShareRecords,
+    TransactionalProducer,
 };
 use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction, GroupBounds};
 use kafka_share_messages::{ApiKey, ErrorCode};
 use kafka_share_tests::dice::Dice;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -186,6 +186,10 @@ fn trouble(broker: &EmbeddedBroker, world: &World, seed: u64) {
     while !world.over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(40 + dice.below(80)));
         let delay = Duration::from_millis(200 + dice.below(2 * LOCK_MS));
+        // What found no request would wait for those that come more seldom near the end.
+        if dice.one_in(8) {
+            broker.clear_faults();
+        }
         let once = |action, key| _ = broker.fault(Fault::new(action).key(key));
         match dice.below(14) {
             0 => once(FaultAction::Delay(delay), ApiKey::SHARE_FETCH),
@@ -214,22 +218,45 @@ fn trouble(broker: &EmbeddedBroker, world: &World, seed: u64) {
     broker.clear_faults();
 }
 
-/// One run; everything but the machine's timing follows from the seed.
-pub(crate) fn run(transaction_version: i16, seed: u64) {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+/// On the embedded broker, which is in trouble itself. Everything but the machine's timing follows from the seed.
+pub(crate) fn embedded(transaction_version: i16, seed: u64) {
+    let runtime = runtime();
     let bounds = GroupBounds {
         record_lock_ms: (500, 60_000),
-        delivery_count_limit: (2, 10_000),
+        delivery_count_limit: (2, 25),
         heartbeat_ms: (100, 15_000),
         session_timeout_ms: (1_000, 60_000),
         ..GroupBounds::default()
     };
     let builder = EmbeddedBroker::builder().nodes(3).transactional_acks(false).group_bounds(bounds);
     let broker = runtime.block_on(builder.transaction_version(transaction_version).start()).expect("a broker");
-    let stage = runtime.block_on(prepare(&broker));
+    let name = format!("seed {seed}, transaction.version {transaction_version}");
+    run(&name, seed, RECORDS, &broker.bootstrap_servers(), |world| trouble(&broker, world, seed));
+}
+
+/// Server properties of a Kafka for [`real`].
+pub(crate) const PROPERTIES: &[&str] = &[
+    "group.share.min.record.lock.duration.ms=1000",
+    "group.share.max.delivery.count.limit=25",
+    "group.share.min.heartbeat.interval.ms=100",
+    "group.share.min.session.timeout.ms=1000",
+    "log.cleaner.backoff.ms=300",
+];
+
+/// On a real Kafka, whose ledger is compacted all the time.
+pub(crate) fn real(bootstrap: &str, release: &str, seed: u64) {
+    run(&format!("seed {seed}, Kafka {release}"), seed, RECORDS / 2, bootstrap, |_| {});
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
+}
+
+fn run(name: &str, seed: u64, records: usize, bootstrap: &str, trouble: impl FnOnce(&World) + Send) {
+    let runtime = runtime();
+    let stage = runtime.block_on(prepare(bootstrap, records));
     let world = World {
-        bootstrap: broker.bootstrap_servers(),
+        bootstrap: bootstrap.to_owned(),
         input: stage.input.clone(),
         output: stage.output.clone(),
         ledger: stage.ledger.clone(),
@@ -245,33 +272,37 @@ pub(crate) fn run(transaction_version: i16, seed: u64) {
             let world = &world;
             scope.spawn(move || member(world, slot, seed));
         }
-        scope.spawn(|| trouble(&broker, &world, seed));
-        let finished = runtime.block_on(until_all_is_there(&stage, started));
+        scope.spawn(|| trouble(&world));
+        let found = runtime.block_on(until_all_is_there(&stage, records, started));
         world.over.store(true, Ordering::Relaxed);
-        broker.clear_faults();
-        assert!(finished, "seed {seed}: not done in time");
+        assert_eq!(found, Ok(()), "{name}");
     });
     // Whoever comes last is given nothing: what is committed is done.
     runtime.block_on(async {
         let last = stage.consumer();
         stage.until_done(&last, &stage.group).await;
-        stage.check_output(RECORDS).await;
+        stage.check_output(records).await;
     });
     let read = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
     let (kills, pauses, conflicts) = (read(&world.kills), read(&world.pauses), read(&world.conflicts));
-    eprintln!(
-        "seed {seed}, version {transaction_version}: {kills} kills, {pauses} pauses, {conflicts} aborts, {:?}",
-        started.elapsed()
-    );
+    eprintln!("{name}: {kills} kills, {pauses} pauses, {conflicts} aborts, {:?}", started.elapsed());
 }
 
-async fn prepare(broker: &EmbeddedBroker) -> Stage {
-    let stage = Stage::set(&broker.bootstrap_servers(), RECORDS).await;
-    let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
+async fn prepare(bootstrap: &str, records: usize) -> Stage {
+    let stage = Stage::set(bootstrap, records).await;
+    let admin = stage.admin();
+    let resource = ConfigResource::Topic(stage.ledger.clone());
+    let eager = [
+        ("segment.ms", Some("500")),
+        ("min.compaction.lag.ms", Some("0")),
+        ("delete.retention.ms", Some("500")),
+        ("min.cleanable.dirty.ratio", Some("0.01")),
+    ];
+    admin.incremental_alter_configs(&resource, &eager).await.unwrap();
     let lock = LOCK_MS.to_string();
     let settings = [
         ("share.record.lock.duration.ms", lock.as_str()),
-        ("share.delivery.count.limit", "10000"),
+        ("share.delivery.count.limit", "25"),
         ("share.heartbeat.interval.ms", "200"),
         ("share.session.timeout.ms", "2000"),
     ];
@@ -279,23 +310,20 @@ async fn prepare(broker: &EmbeddedBroker) -> Stage {
     stage
 }
 
-async fn until_all_is_there(stage: &Stage, started: Instant) -> bool {
+async fn until_all_is_there(stage: &Stage, records: usize, started: Instant) -> Result<(), String> {
     while started.elapsed() < LIMIT {
         tokio::time::sleep(Duration::from_millis(500)).await;
         let output = stage.output().await;
         let doubled: Vec<_> = output.iter().filter(|(_, count)| **count > 1).collect();
-        assert!(doubled.is_empty(), "doubled: {doubled:?}");
-        if output.len() == RECORDS {
-            return true;
+        if !doubled.is_empty() {
+            return Err(format!("doubled: {doubled:?}"));
+        }
+        if output.len() == records {
+            return Ok(());
         }
     }
     let output = stage.output().await;
-    let missing: Vec<usize> = (0..RECORDS).filter(|n| !output.contains_key(n)).collect();
-    eprintln!(
-        "missing {}: {missing:?}; {:?}",
-        missing.len(),
-        stage.admin().describe_share_group_offsets(&stage.group).await
-    );
-    drop(Arc::clone(&stage.cluster));
-    false
+    let missing: Vec<usize> = (0..records).filter(|n| !output.contains_key(n)).collect();
+    let offsets = stage.admin().describe_share_group_offsets(&stage.group).await;
+    Err(format!("not done in time, missing: {missing:?}; {offsets:?}"))
 }

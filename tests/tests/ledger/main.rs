@@ -33,10 +33,15 @@ async fn embedded_v2() {
 fn members_that_stop_and_die_double_nothing() {
     let seeds = std::env::var("KAFKA_SHARE_LEDGER_SEEDS").unwrap_or_default();
     let seeds = seeds.split_once("..").and_then(|(from, to)| Some(from.parse::<u64>().ok()?..to.parse::<u64>().ok()?));
+    let test = "members_that_stop_and_die_double_nothing";
+    let kafka = RealKafka::start_with(test, "4.4.0", chaos::PROPERTIES);
     for seed in seeds.unwrap_or(1..2) {
         std::thread::scope(|scope| {
-            scope.spawn(|| chaos::run(2, seed));
-            scope.spawn(|| chaos::run(1, seed));
+            scope.spawn(|| chaos::embedded(2, seed));
+            scope.spawn(|| chaos::embedded(1, seed));
+            if let Some(kafka) = &kafka {
+                scope.spawn(|| chaos::real(&kafka.bootstrap(), kafka.version(), seed));
+            }
         });
     }
 }
