@@ -1,8 +1,13 @@
 //! `kshare demo` as a user runs it: on the embedded broker, and on real Kafka brokers.
 
+use kafka_share_tests::java::JavaProject;
 use kafka_share_tests::kafka::RealKafka;
+use kafka_share_tests::kafka_cluster::RealCluster;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 fn demo(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kshare"));
@@ -42,26 +47,99 @@ fn input_of_ones_own_with_equal_lines() {
     assert_eq!((&json["output_records"], &json["missing"]), (&Value::from(500), &Value::from(0)));
 }
 
-/// What a released Kafka can do, and how it is told what it cannot.
+/// Java's word on what is in a topic: each source exactly once, and as many as there were.
+fn judged_by_java(server: &str, json: &Value) {
+    let dir = tempfile::tempdir().expect("folder");
+    let file = dir.path().join("output");
+    let topic = json["output_topic"].as_str().expect("a topic");
+    let args = [server.as_ref(), topic.as_ref(), file.as_os_str()];
+    JavaProject::build("clients").run("clients.ReadCommitted", args);
+    let mut times = BTreeMap::<String, usize>::new();
+    for line in std::fs::read_to_string(file).expect("lines").lines() {
+        let (_, source) = line.split_once(" source-partition=").expect("a source");
+        *times.entry(source.to_owned()).or_default() += 1;
+    }
+    let doubled: Vec<_> = times.iter().filter(|(_, n)| **n > 1).collect();
+    assert!(doubled.is_empty(), "{} doubled: {doubled:?}", doubled.len());
+    assert_eq!(Some(times.len() as u64), json["input_records"].as_u64());
+}
+
+/// Exactly once on a released Kafka, with members that are killed and stopped; and what it is told that it cannot do.
 fn on_a_real_kafka(version: &str) {
     let Some(kafka) = RealKafka::start(&format!("demo_on_kafka_{version}"), version) else { return };
     let server = kafka.bootstrap();
-    let refused = demo(&["--bootstrap-server", &server]);
+    let refused = demo(&["--bootstrap-server", &server, "--backend", "native"]);
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{text}");
-    assert!(text.contains("no transactional acknowledgements") && text.contains("at-least-once"), "{text}");
+    assert!(text.contains("no transactional acknowledgements") && text.contains("ledger"), "{text}");
     assert!(refused.stdout.is_empty(), "nothing may start before the refusal");
     let json = counts(&["--bootstrap-server", &server, "--semantics", "at-least-once"]);
     assert_eq!((&json["input_records"], &json["missing"]), (&Value::from(8760), &Value::from(0)));
     assert_eq!(json["backend"], "none");
+    let json = counts(&["--bootstrap-server", &server]);
+    assert_eq!((&json["backend"], &json["output_records"]), (&Value::from("ledger"), &Value::from(8760)));
+    let args =
+        ["--bootstrap-server", &server, "--chaos", "--duration", "40s", "--timeout", "120", "--tasks", "6", "--keep"];
+    let json = counts(&args);
+    println!("FIGURE demo --chaos on Kafka {version}: {json}");
+    assert_eq!((&json["missing"], &json["duplicated"]), (&Value::from(0), &Value::from(0)));
+    let many = |name: &str| json[name].as_u64() >= Some(10);
+    assert!(many("kills") && many("stops"), "hardly anything was struck: {json}");
+    judged_by_java(&server, &json);
 }
 
 #[test]
-fn at_least_once_on_kafka_4_4_0() {
+fn on_kafka_4_4_0() {
     on_a_real_kafka("4.4.0");
 }
 
 #[test]
-fn at_least_once_on_kafka_4_2_0() {
+fn on_kafka_4_2_0() {
     on_a_real_kafka("4.2.0");
+}
+
+#[test]
+fn on_kafka_4_1_1() {
+    on_a_real_kafka("4.1.1");
+}
+
+/// Three brokers, one of which is killed and started again over and over.
+#[test]
+fn on_three_brokers_one_of_which_comes_and_goes() {
+    let Some(cluster) = RealCluster::start("demo_on_three_brokers", "4.4.0") else { return };
+    let server = cluster.bootstrap();
+    let over = AtomicBool::new(false);
+    let (json, restarts) = std::thread::scope(|scope| {
+        let breaking = scope.spawn(|| {
+            let mut restarts = 0;
+            while !over.load(Ordering::Acquire) {
+                std::thread::sleep(Duration::from_secs(4));
+                cluster.kill(2);
+                std::thread::sleep(Duration::from_secs(2));
+                cluster.restart(2).expect("it starts again");
+                restarts += 1;
+            }
+            restarts
+        });
+        let args = ["--bootstrap-server", &server, "--chaos", "--duration", "40s", "--tasks", "6", "--keep"];
+        let json = counts(&args);
+        over.store(true, Ordering::Release);
+        (json, breaking.join().expect("brokers"))
+    });
+    println!("FIGURE demo --chaos on three brokers, one restarted {restarts} times: {json}");
+    assert_eq!((&json["missing"], &json["duplicated"]), (&Value::from(0), &Value::from(0)));
+    assert!(restarts >= 2 && json["kills"].as_u64() >= Some(5), "{restarts} restarts: {json}");
+    judged_by_java(&server, &json);
+}
+
+/// The same program with either backend gives the same output.
+#[test]
+fn each_backend_on_the_embedded_broker() {
+    for backend in ["native", "ledger"] {
+        let json = counts(&["--backend", backend]);
+        assert_eq!((&json["backend"], &json["output_records"]), (&Value::from(backend), &Value::from(8760)));
+        assert_eq!((&json["missing"], &json["duplicated"]), (&Value::from(0), &Value::from(0)));
+    }
+    let json = counts(&["--backend", "ledger", "--chaos", "--seed", "3"]);
+    assert_eq!((&json["missing"], &json["duplicated"]), (&Value::from(0), &Value::from(0)));
 }

@@ -7,6 +7,7 @@ use crate::cluster_args::ClusterArgs;
 use crate::exit::{Failure, note};
 use crate::progress;
 use kafka_share::admin::NewTopic;
+use kafka_share::ledger::NewLedger;
 use kafka_share::{Admin, Producer, ProducerRecord};
 use kafka_share_broker::EmbeddedBroker;
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub(super) struct Place {
     pub(super) name: String,
     servers: String,
     topics: Vec<String>,
+    ledger: Option<String>,
     _broker: Option<EmbeddedBroker>,
 }
 
@@ -47,6 +49,7 @@ impl Place {
             name: format!("kshare-bench-{}", std::process::id()),
             servers: servers.map(|(_, value)| value).unwrap_or_default(),
             topics: Vec::new(),
+            ledger: None,
             _broker: broker,
         })
     }
@@ -92,6 +95,20 @@ impl Place {
         let measured = progress::during(&format!("{name}: {what}"), process::measure(command, &words)).await;
         let measured: Measured = measured.map_err(|error| error.context(name))?;
         Ok(Row { name: name.clone(), measured })
+    }
+
+    /// Creates a ledger that lasts as long as this.
+    pub(super) async fn ledger(&mut self) -> Result<String, Failure> {
+        let name = format!("{}-ledger", self.name);
+        self.admin.create_ledger(&NewLedger::new().topic(&name)).await?;
+        self.ledger = Some(name.clone());
+        Ok(name)
+    }
+
+    /// Deletes the ledger.
+    pub(super) async fn clean_ledger(&mut self) {
+        self.topics.extend(self.ledger.take());
+        self.clean().await;
     }
 
     /// Deletes the topics.

@@ -19,6 +19,8 @@ pub(super) struct Measured {
     pub(super) seconds: f64,
     /// Committed, as it says itself.
     pub(super) transactions: Option<u64>,
+    /// Of a transaction, as it says itself.
+    pub(super) median_transaction_ms: Option<f64>,
     /// Processor time of the whole process.
     pub(super) cpu_seconds: Option<f64>,
     pub(super) peak_bytes: Option<u64>,
@@ -52,7 +54,8 @@ pub(super) async fn measure(command: &[String], more: &[String]) -> Result<Measu
     };
     let cpu_seconds = children_seconds().zip(before).map(|(after, before)| after - before);
     let transactions = said["transactions"].as_u64();
-    Ok(Measured { records, seconds, transactions, cpu_seconds, peak_bytes: peak })
+    let median_transaction_ms = said["median_transaction_ms"].as_f64();
+    Ok(Measured { records, seconds, transactions, median_transaction_ms, cpu_seconds, peak_bytes: peak })
 }
 
 /// Processor time of all children that have ended.

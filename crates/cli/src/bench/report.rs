@@ -70,6 +70,7 @@ pub(super) fn transactions(as_json: bool, run: Value, groups: &[(u64, Vec<Row>)]
             all["transactions"] = json!(row.measured.transactions);
             all["transactions_per_second"] = json!(row.transactions_rate());
             all["transactions_ratio"] = json!(ratio(row, first));
+            all["median_transaction_ms"] = json!(row.measured.median_transaction_ms);
             all
         };
         let group = |(records, rows): &(u64, Vec<Row>)| {
@@ -78,7 +79,8 @@ pub(super) fn transactions(as_json: bool, run: Value, groups: &[(u64, Vec<Row>)]
         };
         return text::print_json(&json!({ "run": run, "sizes": groups.iter().map(group).collect::<Vec<Value>>() }));
     }
-    let head = ["RECORDS", "CLIENT", "TRANSACTIONS/S", "RATIO", "RECORDS EACH", "CPU S/MILLION", "CPU RATIO"];
+    let head =
+        ["RECORDS", "CLIENT", "TRANSACTIONS/S", "RATIO", "MEDIAN MS", "RECORDS EACH", "CPU S/MILLION", "CPU RATIO"];
     let mut table = vec![text::row(head.each_ref().map(|cell| cell as &dyn std::fmt::Display))];
     for (records, rows) in groups {
         for row in rows {
@@ -88,6 +90,7 @@ pub(super) fn transactions(as_json: bool, run: Value, groups: &[(u64, Vec<Row>)]
                 row.name.clone(),
                 shown(row.transactions_rate(), 0),
                 shown(ratio(row, first), 2),
+                shown(row.measured.median_transaction_ms, 2),
                 shown(row.per_transaction(), 1),
                 shown(row.per_million(), 2),
                 shown(row.cpu_ratio(first), 2),

@@ -13,12 +13,14 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Fills a topic, and has each client consume it in a share group of its own: a poll of R records (share.acquire.mode=record_limit,
-Kafka 4.2), R records written to another topic, the transaction committed, then the records of the poll accepted. On clusters that take acknowledgements
-into transactions (KIP-1289: the embedded broker), kshare is measured with those too, as kshare-native. The rate counts from
-the first records to the end of the last commit.
+Kafka 4.2), R records written to another topic, the transaction committed, then the records of the poll accepted. kshare is
+measured with acknowledgements in the transaction too: as kshare-ledger, by the acknowledgement ledger, and where the
+cluster takes them (KIP-1289: the embedded broker) as kshare-native. The rate counts from the first records to the end of
+the last commit; MEDIAN MS is the time from a poll's return to the end of the commit.
 
 A peer gets seven more arguments: the word transactions, bootstrap servers, topic, group (to be used as transactional.id too),
-the topic to write to, R and the number of records in all. It prints {\"records\": N, \"seconds\": S, \"transactions\": T}.
+the topic to write to, R and the number of records in all. It prints {\"records\": N, \"seconds\": S, \"transactions\": T}, and
+may print \"median_transaction_ms\".
 
 Examples:
   kshare bench transactions
@@ -42,13 +44,20 @@ pub(super) struct TransactionsArgs {
 
 pub(super) async fn run(args: TransactionsArgs) -> Result<(), Failure> {
     let mut place = Place::new(&args.common).await?;
-    let clients = clients(&args, &place).await?;
+    let clients = clients(&args, &mut place).await?;
     let mut groups = Vec::new();
     for &records in &args.records_per_transaction {
         let rows = transact(&args, &mut place, &clients, records).await;
         place.clean().await;
-        groups.push((records, rows?));
+        match rows {
+            Ok(rows) => groups.push((records, rows)),
+            Err(failure) => {
+                place.clean_ledger().await;
+                return Err(failure);
+            }
+        }
     }
+    place.clean_ledger().await;
     let what = json!({
         "transactions": args.transactions, "size": args.common.size, "partitions": args.common.partitions,
         "prefetch": args.prefetch,
@@ -56,14 +65,16 @@ pub(super) async fn run(args: TransactionsArgs) -> Result<(), Failure> {
     report::transactions(args.common.json, what, &groups)
 }
 
-async fn clients(args: &TransactionsArgs, place: &Place) -> Result<Vec<Client>, Failure> {
+async fn clients(args: &TransactionsArgs, place: &mut Place) -> Result<Vec<Client>, Failure> {
     let prefetch = format!("--prefetch={}", args.prefetch);
     let mut clients = vec![place::own("kshare", std::slice::from_ref(&prefetch))?];
     let cluster = place.admin.cluster();
     let features = cluster.features(Instant::now() + cluster.config().api_timeout()).await?;
     if transactional_acknowledgements_offered(&features) {
-        clients.push(place::own("kshare-native", &[prefetch, "--native".to_owned()])?);
+        clients.push(place::own("kshare-native", &[prefetch.clone(), "--native".to_owned()])?);
     }
+    let ledger = place.ledger().await?;
+    clients.push(place::own("kshare-ledger", &[prefetch, format!("--ledger={ledger}")])?);
     clients.extend(place::peers(&args.common));
     Ok(clients)
 }

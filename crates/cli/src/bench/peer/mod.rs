@@ -28,8 +28,11 @@ struct Options {
     #[arg(long, default_value_t = 0)]
     prefetch: usize,
     /// Acknowledgements in the transaction.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ledger")]
     native: bool,
+    /// Acknowledgements by the ledger of this name.
+    #[arg(long)]
+    ledger: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -55,7 +58,12 @@ fn consumer(
     options: &Options,
     (poll, mode): (usize, AcquireMode),
 ) -> Result<KafkaShareConsumer, Failure> {
-    let consumer = KafkaShareConsumer::builder(servers, group)
+    let mut builder = KafkaShareConsumer::builder(servers, group);
+    if let Some(ledger) = &options.ledger {
+        builder.set("share.ack.transaction.backend", "ledger")?;
+        builder.set("share.ack.ledger.topic", ledger)?;
+    }
+    let consumer = builder
         .acknowledgement_mode(AcknowledgementMode::Explicit)
         .max_poll_records(poll)
         .acquire_mode(mode)

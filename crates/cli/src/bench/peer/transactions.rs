@@ -6,7 +6,7 @@ use clap::Args;
 use kafka_share::consumer::AcquireMode;
 use kafka_share::{ProducerRecord, TransactionalProducer};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, Args)]
 pub(super) struct Transactions {
@@ -23,7 +23,14 @@ pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Fai
     let mode = if options.prefetch > 0 { AcquireMode::BatchOptimized } else { AcquireMode::RecordLimit };
     let poll = (args.records_per_transaction, mode);
     let consumer = super::consumer(&args.servers, &args.topic, &args.group, options, poll)?;
-    let producer = TransactionalProducer::builder(&args.servers, &args.group).build()?;
+    let mut builder = TransactionalProducer::builder(&args.servers, &args.group);
+    if let Some(ledger) = &options.ledger {
+        builder.set("share.ack.transaction.backend", "ledger")?;
+        builder.set("share.ack.ledger.topic", ledger)?;
+    }
+    let producer = builder.build()?;
+    let staged = options.native || options.ledger.is_some();
+    let mut latencies = Vec::new();
     producer.init_transactions().await?;
     let (mut progress, mut transactions) = (Progress::new(args.records), 0);
     while !progress.is_done() {
@@ -31,13 +38,14 @@ pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Fai
         if !progress.came(polled.len())? {
             continue;
         }
+        let began = Instant::now();
         producer.begin_transaction()?;
         for record in &polled {
             let value = record.value().unwrap_or_default();
             // A record that fails has the commit fail.
             drop(producer.send(ProducerRecord::new(&args.output).value(value)).await?);
         }
-        if options.native {
+        if staged {
             for record in &polled {
                 consumer.acknowledge(&record)?;
             }
@@ -45,7 +53,8 @@ pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Fai
             producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata()?).await?;
         }
         producer.commit_transaction().await?;
-        if !options.native {
+        latencies.push(began.elapsed());
+        if !staged {
             for record in &polled {
                 consumer.acknowledge(&record)?;
             }
@@ -57,6 +66,14 @@ pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Fai
     consumer.close(PATIENCE).await?;
     producer.close(PATIENCE).await?;
     let seconds = progress.seconds();
-    println!("{}", json!({ "records": progress.records, "seconds": seconds, "transactions": transactions }));
+    latencies.sort_unstable();
+    let median = latencies.get(latencies.len() / 2).map(|time| time.as_secs_f64() * 1000.0);
+    println!(
+        "{}",
+        json!({
+            "records": progress.records, "seconds": seconds, "transactions": transactions,
+            "median_transaction_ms": median,
+        })
+    );
     Ok(())
 }
