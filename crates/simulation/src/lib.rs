@@ -15,6 +15,21 @@
 //! That a model finds nothing says little unless it would find something: [`ledger::Planted`] and [`native::NativePlanted`]
 //! leave out or break one rule each, and a test asks for the trace of each.
 //!
+//! What was learned from the traces, beyond the rules as they were first written:
+//!
+//! * After a gap the picture must be formed anew: an intent whose abort has been compacted away is otherwise taken for
+//!   committed at its producer's next commit, and its record is lost ([`ledger::Planted::PictureKeptAtGap`]). For a reader at
+//!   the tail an emptied control batch is such a gap ([`ledger::Planted::EmptyMarkerSkipped`]).
+//! * While reading from the start the same can happen between two fetches ([`ledger::Planted::SuspectsTrusted`]). Markers go
+//!   only after what they decide, so that an intent that is still in the log was judged by its own.
+//! * Nothing may be asked for while reading from the start, or a gap there drops it
+//!   ([`ledger::Planted::AskedWhileReading`]).
+//! * A record that was delivered to a member twice must not go into one transaction twice: no check of earlier intents sees
+//!   that ([`ledger::Planted::TwiceInOneTransaction`]).
+//! * Tombstones that are written after their confirmation do no harm if they are counted early; those written before it may
+//!   be only if the commit waits for the confirmation, and then both [`ledger::Planted::AbortedTombstoneCounts`] and
+//!   [`ledger::Planted::AskCountedAtTombstone`] double records.
+//!
 //! # Short form, long form
 //!
 //! `cargo test -p kafka-share-simulation` takes about two minutes on one core. Longer runs:
