@@ -86,9 +86,14 @@ impl Picture {
         self.entries.iter().map(|(offset, entry)| (*offset, entry))
     }
 
+    /// The offsets of open intents, in no order.
+    pub(super) fn open(&self) -> impl Iterator<Item = i64> + '_ {
+        self.open.values().flat_map(|t| &t.intents).copied()
+    }
+
     /// The lowest offset of an open intent.
     pub(super) fn first_open(&self) -> Option<i64> {
-        self.open.values().flat_map(|t| &t.intents).min().copied()
+        self.open().min()
     }
 
     /// An intent of the group's generation, or of a later one that is thereby known.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use kafka_share_wire::Str;
 use kafka_share_wire::compression::DEFAULT_DECOMPRESSED_LIMIT;
 use kafka_share_wire::records::{BatchIter, ControlRecordType, DecodedBatch, RecordBatch, RecordError};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Responses in a row that must show an open intent below the last stable offset before its marker counts as lost: one
@@ -71,8 +72,10 @@ pub struct LedgerReader {
     /// The end of the log when reading began: below it gaps are what compaction left.
     target: i64,
     caught_up: bool,
-    /// Number of the next request for records when `target` was learned.
-    asked_before: u64,
+    /// Intents whose markers may have been missed while reading from the start: they were open at the end of an answer, and
+    /// then something was gone. Markers go only after what they decide, so that an intent which is still there was judged by
+    /// its own.
+    suspects: BTreeSet<i64>,
     next_ask: u64,
     lowest_ask: u64,
     floor: u64,
@@ -98,7 +101,7 @@ impl LedgerReader {
             position: None,
             target: 0,
             caught_up: false,
-            asked_before: 0,
+            suspects: BTreeSet::new(),
             next_ask: 1,
             lowest_ask: 1,
             floor: 0,
@@ -213,7 +216,7 @@ impl LedgerReader {
         match (&self.error, self.position) {
             (Some(_), _) => Want::Nothing,
             (None, None) => Want::Bounds,
-            (None, Some(offset)) => Want::Records(offset),
+            (None, Some(offset)) => Want::Records(self.suspects.first().copied().unwrap_or(offset)),
         }
     }
 
@@ -224,9 +227,6 @@ impl LedgerReader {
         }
         self.position = Some(start);
         self.target = end.max(start);
-        // Compaction may have hidden something from those who asked before; who asks later is safe from it, as what
-        // concerns them lies behind this end.
-        self.asked_before = self.next_ask;
         self.look_for_end();
     }
 
@@ -244,7 +244,10 @@ impl LedgerReader {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        let result = self.read_batches(now, records);
+        let result = match self.suspects.first().copied() {
+            Some(suspect) => self.look_at(suspect, records),
+            None => self.read_batches(now, records),
+        };
         if let Err(error) = &result {
             self.error = Some(error.clone());
             self.changes += 1;
@@ -256,16 +259,39 @@ impl LedgerReader {
         Ok(())
     }
 
-    fn read_batches(&mut self, now: Instant, records: Bytes) -> Result<(), LedgerError> {
-        for batch in BatchIter::new(records) {
-            let Some(position) = self.position else { return Ok(()) };
-            let batch = batch.map_err(|e| self.damaged(position, e))?;
-            self.read_batch(now, position, &batch)?;
+    /// The answer to a look at a suspect: it is still there, or reading begins anew.
+    fn look_at(&mut self, suspect: i64, records: Bytes) -> Result<(), LedgerError> {
+        let Some(batch) = BatchIter::new(records).next() else { return Ok(()) };
+        let damaged = |e| self.damaged(suspect, e);
+        let batch = batch.map_err(damaged)?.decode(DEFAULT_DECOMPRESSED_LIMIT).map_err(damaged)?;
+        let mut there = false;
+        for record in &batch {
+            there |= record.map_err(damaged)?.offset == suspect;
+        }
+        if there {
+            self.suspects.remove(&suspect);
+        } else {
+            self.restart();
         }
         Ok(())
     }
 
-    fn read_batch(&mut self, now: Instant, position: i64, batch: &RecordBatch) -> Result<(), LedgerError> {
+    fn read_batches(&mut self, now: Instant, records: Bytes) -> Result<(), LedgerError> {
+        let began = self.position;
+        for batch in BatchIter::new(records) {
+            let Some(position) = self.position else { return Ok(()) };
+            let batch = batch.map_err(|e| self.damaged(position, e))?;
+            self.read_batch(now, (began.unwrap_or(position), position), &batch)?;
+        }
+        Ok(())
+    }
+
+    fn read_batch(
+        &mut self,
+        now: Instant,
+        (began, position): (i64, i64),
+        batch: &RecordBatch,
+    ) -> Result<(), LedgerError> {
         let (base, next) = (batch.base_offset, batch.next_offset());
         let damaged = |this: &Self, e| this.damaged(base, e);
         batch.verify_crc().map_err(|e| damaged(self, e))?;
@@ -277,9 +303,13 @@ impl LedgerReader {
         for record in &batch {
             count += i64::from(record.map_err(|e| damaged(self, e))?.offset >= position);
         }
-        if (base > position || count < next - base.max(position)) && self.handle_gap() {
-            self.restart();
-            return Ok(());
+        if base > position || count < next - base.max(position) {
+            if self.handle_gap() {
+                self.restart();
+                return Ok(());
+            }
+            // One answer shows one state of the log: only what earlier ones brought may have lost its marker since.
+            self.suspects.extend(self.picture.open().filter(|offset| *offset < began));
         }
         self.changes += u64::from(count > 0);
         if batch.is_control() {
@@ -359,9 +389,10 @@ impl LedgerReader {
 
     /// Something was compacted away before it was read. Answers whether that asks for reading from the start again.
     fn handle_gap(&mut self) -> bool {
-        let asked_before = if self.caught_up { self.next_ask } else { self.asked_before };
-        if self.lowest_ask < asked_before {
-            self.floor = self.floor.max(asked_before);
+        // While reading from the start too: an intent below the end that was learned then may have been open, with its record
+        // asked for since, and be committed, confirmed, tombstoned and gone now.
+        if self.lowest_ask < self.next_ask {
+            self.floor = self.floor.max(self.next_ask);
             self.changes += 1;
         }
         self.caught_up
@@ -373,11 +404,12 @@ impl LedgerReader {
         self.position = None;
         self.caught_up = false;
         self.suspicions = 0;
+        self.suspects.clear();
         self.changes += 1;
     }
 
     fn look_for_end(&mut self) {
-        if self.caught_up || self.position.is_none_or(|p| p < self.target) {
+        if self.caught_up || !self.suspects.is_empty() || self.position.is_none_or(|p| p < self.target) {
             return;
         }
         self.caught_up = true;

@@ -130,7 +130,7 @@ fn r2_an_offset_out_of_range_is_a_gap() {
 }
 
 #[test]
-fn r2_gaps_at_the_start_concern_only_who_asked_before() {
+fn r2_gaps_at_the_start_drop_what_was_asked_for() {
     let now = Instant::now();
     let mut log = Log::default();
     log.committed(2, 1, &[accept(0, 4)]);
@@ -147,10 +147,10 @@ fn r2_gaps_at_the_start_concern_only_who_asked_before() {
     late.note_asked(5);
     late.set_lowest_ask(3);
     late.handle_bounds(0, log.end);
-    // Whoever asks after the end was learned is safe from what lies below it.
+    // Who asks after the end was learned is not safe from what lies below it: see the next test.
     late.note_asked(7);
     catch_up(&mut late, &log, now);
-    assert_eq!((late.floor(), late.is_caught_up()), (5, true));
+    assert_eq!((late.floor(), late.is_caught_up()), (7, true));
     // Without a gap nothing is dropped, and R1 holds for what was asked for before.
     let mut whole = Log::default();
     whole.committed(2, 1, &[accept(0, 4)]);
@@ -160,6 +160,70 @@ fn r2_gaps_at_the_start_concern_only_who_asked_before() {
     late.set_lowest_ask(3);
     catch_up(&mut late, &whole, now);
     assert_eq!((late.floor(), late.standings(TP, 0, 4)[0].standing), (0, DONE));
+}
+
+#[test]
+fn r2_a_record_asked_for_while_reading_from_the_start_is_dropped_after_a_gap() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    let intent = log.intent(2, 1, &[accept(0, 0)]);
+    let mut reader = reader();
+    reader.handle_bounds(0, log.end);
+    // The owner's lock has expired, and this member gets the record, and stops. The owner commits, gets the record again,
+    // acknowledges it, and its tombstone is written; compaction takes the intent.
+    reader.note_asked(2);
+    log.marker(2, true);
+    log.forgotten(2, 1);
+    log.compact(intent);
+    catch_up(&mut reader, &log, now);
+    let late = log.intent(1, 9, &[accept(0, 0)]);
+    catch_up(&mut reader, &log, now);
+    assert_eq!((reader.floor(), check(&mut reader, 9, late, 1)), (2, Check::Dropped));
+}
+
+#[test]
+fn a_marker_missed_while_reading_from_the_start_is_not_taken_from_a_later_transaction() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    let aborted = log.intent(7, 1, &[accept(0, 0)]);
+    let marker = log.marker(7, false);
+    log.committed(2, 2, &[accept(5, 5)]);
+    let mut reader = reader();
+    reader.handle_bounds(0, log.end);
+    // The first answer ends behind the intent; then its transaction is compacted away, and its producer commits another.
+    reader.handle_records(now, log.fetch_between(0, 1), -1).unwrap();
+    log.compact(aborted);
+    log.compact(marker);
+    log.committed(7, 3, &[accept(1, 1)]);
+    reader.handle_records(now, log.fetch(1), -1).unwrap();
+    assert_eq!((reader.want(), reader.is_caught_up()), (Want::Records(aborted), false), "it looks for the intent");
+    assert_eq!(reader.standings(TP, 0, 0)[0].standing, Standing::Open);
+    reader.handle_records(now, log.fetch(aborted), -1).unwrap();
+    assert_eq!(reader.want(), Want::Bounds, "and reads again");
+    catch_up(&mut reader, &log, now);
+    assert_eq!(reader.standings(TP, 0, 1), [run(0, 0, Standing::Free), run(1, 1, DONE)]);
+}
+
+#[test]
+fn an_intent_that_is_still_there_was_judged_by_its_own_marker() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    let aborted = log.intent(7, 1, &[accept(0, 0)]);
+    let gone = log.intent(2, 2, &[accept(5, 5)]);
+    log.marker(7, false);
+    log.marker(2, false);
+    log.compact(gone);
+    let mut reader = reader();
+    reader.handle_bounds(0, log.end);
+    reader.handle_records(now, log.fetch_between(0, 1), -1).unwrap();
+    reader.handle_records(now, log.fetch(1), -1).unwrap();
+    assert_eq!(reader.want(), Want::Records(aborted));
+    // A broker may have nothing to give for once.
+    reader.handle_records(now, bytes::Bytes::new(), -1).unwrap();
+    assert_eq!(reader.want(), Want::Records(aborted));
+    reader.handle_records(now, log.fetch(aborted), -1).unwrap();
+    assert_eq!((reader.want(), reader.is_caught_up()), (Want::Records(log.end), true));
+    assert_eq!(reader.standings(TP, 0, 0)[0].standing, Standing::Free);
 }
 
 #[test]
