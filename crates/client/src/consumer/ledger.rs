@@ -221,8 +221,10 @@ impl Follower {
             news.mark_unchanged();
         }
         let (floor, caught_up) = tail.with(|r| (r.floor(), r.is_caught_up()));
-        if self.held && caught_up {
-            self.release(shared);
+        if self.held == caught_up {
+            // What is asked for while the log is read from its start, again after a gap too, would be dropped.
+            self.held = !caught_up;
+            shared.with(|m, _| m.hold_fetches(!caught_up));
         }
         let (moved, lowest, lock, waiting) = shared.with(|m, _| {
             m.drop_below(floor);
