@@ -2,10 +2,11 @@
 
 use arbitrary::{Result, Unstructured};
 use kafka_share_core::Backoff;
+use kafka_share_core::ledger::{Conflict, Run, Standing};
 use kafka_share_core::metadata::{Leader, TopicIdPartition};
 use kafka_share_core::share_acks::{AckType, Outcome, Taken};
 use kafka_share_core::share_consumer::{
-    Action, Chunk, ConsumerConfig, FetchAnswer, FetchPartition, RequestFailure, ShareConsumer, TopicLeaders,
+    Action, Chunk, ConsumerConfig, FetchAnswer, FetchPartition, RequestFailure, ShareConsumer, Standings, TopicLeaders,
 };
 use kafka_share_core::share_fetch;
 use kafka_share_messages::share_acknowledge_response::{PartitionData, ShareAcknowledgeTopicResponse};
@@ -34,6 +35,24 @@ pub struct World {
     done: BTreeSet<(i32, i64)>,
     commits: Vec<u64>,
     deliveries: usize,
+    /// What is in the ledger, where there is one.
+    ledger: Option<Ledger>,
+}
+
+/// Standings that are anyhow, and change.
+#[derive(Clone, Copy)]
+struct Ledger(u64);
+
+impl Standings for Ledger {
+    fn standings(&self, tp: TopicIdPartition, first: i64, last: i64) -> Vec<Run> {
+        let standing = |offset: i64| match (self.0 ^ (offset as u64 / 3) ^ u64::from(tp.partition as u32)) % 5 {
+            0 => Standing::Done(AckType::Accept),
+            1 => Standing::Open,
+            2 if self.0 % 2 == 0 => Standing::Done(AckType::Reject),
+            _ => Standing::Free,
+        };
+        (first..=last).map(|offset| Run { first: offset, last: offset, standing: standing(offset) }).collect()
+    }
 }
 
 fn topic() -> Uuid {
@@ -79,7 +98,11 @@ impl World {
             done: BTreeSet::new(),
             commits: Vec::new(),
             deliveries: 0,
+            ledger: u.arbitrary::<bool>()?.then_some(Ledger(0)),
         };
+        if world.ledger.is_some() {
+            world.machine.attach_ledger();
+        }
         world.metadata(&[1, 2, 1], 1);
         world.plan();
         world.answer_all_heartbeats(&[0, 1, 2]);
@@ -87,7 +110,7 @@ impl World {
     }
 
     pub fn step(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
-        match u.int_in_range(0..=15)? {
+        match u.int_in_range(0..=16)? {
             0 => self.now += Duration::from_millis(u64::from(u.arbitrary::<u16>()?)),
             1 | 2 => self.poll(),
             3 | 4 => self.acknowledge(u)?,
@@ -115,16 +138,16 @@ impl World {
                 }
                 self.machine.handle_timeout(self.now);
             }
-            _ => {
-                self.chunks.clear();
-            }
+            15 => self.chunks.clear(),
+            _ => self.ledger(u)?,
         }
         Ok(())
     }
 
     fn poll(&mut self) {
         self.machine.accept_delivered(self.now);
-        self.chunks.extend(self.machine.take_records(self.now));
+        let look = self.ledger.as_ref().map(|ledger| ledger as &dyn Standings);
+        self.chunks.extend(self.machine.take_up_to(self.now, usize::MAX, look));
         self.chunks.drain(..self.chunks.len().saturating_sub(50));
     }
 
@@ -174,6 +197,48 @@ impl World {
                 self.machine.finish_transaction(&taken, outcome);
             } else {
                 self.machine.return_from_transaction(self.now, &taken);
+            }
+        }
+        Ok(())
+    }
+
+    fn ledger(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        let Some(ledger) = &mut self.ledger else { return Ok(()) };
+        match u.int_in_range(0..=5)? {
+            0 => {
+                ledger.0 = u.arbitrary()?;
+                self.machine.ledger_moved();
+            }
+            1 => self.machine.drop_below(u.int_in_range(0..=self.machine.next_ask())?),
+            2 => self.machine.hold_fetches(u.arbitrary()?),
+            3 => {
+                if let Some(taken) = self.staged.last() {
+                    self.machine.renew_staged(self.now, taken);
+                }
+            }
+            4 => {
+                if let Some(taken) = self.staged.pop() {
+                    self.machine.commit_by_ledger(self.now, &taken);
+                }
+            }
+            _ => {
+                let Some(taken) = self.staged.pop() else { return Ok(()) };
+                let batch = taken.first().and_then(|t| Some((t.tp, t.batches.first()?)));
+                let conflict =
+                    batch.map(|(tp, b)| Conflict { tp, first: b.first, last: b.first, ack: AckType::Accept });
+                let done: Vec<Conflict> = conflict.into_iter().filter(|_| u.arbitrary().unwrap_or(false)).collect();
+                self.machine.abort_by_ledger(self.now, &taken, &done, u.arbitrary()?);
+                // They have their outcome, and may come again under the same lock.
+                self.check();
+                let offsets = |t: &Taken| {
+                    let partition = t.tp.partition;
+                    let all = t.batches.iter().flat_map(|b| b.first..=b.last);
+                    all.map(|offset| (partition, offset)).collect::<Vec<_>>()
+                };
+                taken.iter().flat_map(offsets).for_each(|key| {
+                    self.done.remove(&key);
+                });
+                self.chunks.clear();
             }
         }
         Ok(())
@@ -321,6 +386,13 @@ impl World {
             }
         }
         while self.machine.poll_event().is_some() {}
+        while let Some(quiet) = self.machine.poll_quiet_outcome() {
+            for offset in quiet.first_offset..=quiet.last_offset {
+                let key = (quiet.tp.partition, offset);
+                assert!(!self.open.contains_key(&key), "{key:?} was spoken of, and is settled without a word");
+            }
+        }
+        assert!(self.machine.lowest_ask() <= self.machine.next_ask());
         assert!(self.machine.live_slots() <= self.deliveries, "more deliveries are kept than there were");
     }
 
@@ -370,6 +442,7 @@ impl World {
         self.machine.handle_timeout(self.now);
         self.check();
         assert_eq!(self.machine.live_slots(), 0, "deliveries are kept after the end");
+        assert_eq!(self.machine.lowest_ask(), self.machine.next_ask(), "a request counts after the end");
     }
 }
 

@@ -315,6 +315,22 @@ fn contenders(address: SocketAddr, level: i16) -> Vec<String> {
     contended(&mut p, "committed", 1, true, ends("committed", true));
     contended(&mut p, "committed-twice", 2, true, ends("committed-twice", true));
     contended(&mut p, "untouched", 0, false, |_, _| {});
+    // One that comes late meets the owner's next transaction.
+    p.say("-- late");
+    let a = p.fresh("late");
+    begin(&mut p, "late", a, &[0]);
+    p.produce(Some("late"), a, 0, 0, 1);
+    let ended = p.end("late", a, true);
+    let next = if level >= 2 { ended } else { a };
+    begin(&mut p, "late", next, &[0]);
+    p.produce(Some("late"), next, 0, i32::from(level < 2), 1);
+    p.init(Some("late"), Init { current: a, ..Init::default() });
+    p.describe(&["late"]);
+    p.end("late", next, true);
+    for current in [next, (next.0, next.1 + 1)] {
+        p.init(Some("late"), Init { current, ..Init::default() });
+    }
+    p.describe(&["late"]);
     // Who knows no identity takes over, whether or not something is open: the former owner does not come back.
     for (name, open) in [("replaced", true), ("replaced-idle", false)] {
         p.say(format!("-- {name}"));
