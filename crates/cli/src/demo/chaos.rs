@@ -2,6 +2,7 @@
 
 use super::Plan;
 use super::state::Progress;
+use kafka_share::ShareRecords;
 use kafka_share_broker::{CoordinatorKind, EmbeddedBroker};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -88,6 +89,15 @@ impl Strikes {
         }
     }
 
+    /// Tells whoever counts of records that brokers will give up soon.
+    pub(super) fn tell_of(&self, records: &ShareRecords) {
+        if matches!(self, Strikes::Signalled(..)) {
+            for record in records.iter().filter(|record| record.delivery_count() >= OFTEN) {
+                println!("{AGAIN} {} {} {}", record.partition(), record.offset(), record.delivery_count());
+            }
+        }
+    }
+
     /// The task stands where it is to be struck. Answers whether it ends here.
     pub(super) async fn at(&mut self, strike: Strike) -> bool {
         match self {
@@ -127,6 +137,10 @@ pub(super) const SOON: &str = "soon";
 pub(super) const DONE: &str = "done";
 /// A transaction was aborted.
 pub(super) const ABORTED: &str = "aborted";
+/// A record is delivered for the last time but one, or the last: partition, offset, delivery count.
+pub(super) const AGAIN: &str = "again";
+/// Delivery count from which that is told. Brokers archive at 5 by default.
+pub(super) const OFTEN: i16 = 4;
 
 /// Trouble for the embedded broker.
 pub(super) struct Chaos {

@@ -4,6 +4,7 @@ use super::{BackendArg, Plan, Semantics};
 use crate::cluster_args::ClusterArgs;
 use crate::exit::Failure;
 use kafka_share::admin::{Isolation, NewTopic};
+use kafka_share::consumer::record_limit_offered;
 use kafka_share::ledger::NewLedger;
 use kafka_share::net::Cluster;
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer};
@@ -56,8 +57,9 @@ impl Engine {
         Arc::clone(&self.cluster)
     }
 
+    /// Writes small batches: brokers that know no limit of records acquire whole ones.
     pub(super) fn producer(&self) -> Result<Producer, Failure> {
-        Ok(Producer::builder("").cluster(self.cluster()).build()?)
+        Ok(Producer::builder("").cluster(self.cluster()).batch_size(2_000).build()?)
     }
 
     pub(super) async fn reader(&self, topic: &str) -> Result<PartitionReader, Failure> {
@@ -86,6 +88,11 @@ impl Engine {
                  --backend native, for the ledger",
             )),
         }
+    }
+
+    pub(super) async fn limits_records(&self) -> Result<bool, Failure> {
+        let features = self.cluster.features(Instant::now() + Duration::from_secs(15)).await?;
+        Ok(record_limit_offered(&features))
     }
 
     /// Creates the topics and sets the group up.

@@ -37,6 +37,8 @@ pub(crate) struct MemberArgs {
     #[arg(long)]
     batch: usize,
     #[arg(long)]
+    record_limit: bool,
+    #[arg(long)]
     transactional_id: String,
     #[arg(long)]
     lock_ms: u64,
@@ -72,6 +74,9 @@ impl MemberArgs {
         give("lock-ms", lock.as_millis().to_string());
         give("seed", plan.seed.to_string());
         give("stream", stream.to_string());
+        if plan.record_limit {
+            words.push("--record-limit".to_owned());
+        }
         words
     }
 
@@ -90,6 +95,7 @@ impl MemberArgs {
             deadline: Instant::now(),
             backend: backend.ok_or_else(|| Failure::usage(format_args!("--backend {}", self.backend)))?,
             ledger: self.ledger.clone(),
+            record_limit: self.record_limit,
         })
     }
 }

@@ -132,6 +132,8 @@ pub(crate) struct Plan {
     pub(crate) backend: &'static str,
     /// Topic of the ledger, where there is one.
     pub(crate) ledger: String,
+    /// Whether a poll acquires no more than it hands out: under chaos each record that is only held wears out.
+    pub(crate) record_limit: bool,
 }
 
 impl Plan {
@@ -163,6 +165,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
         deadline: Instant::now() + Duration::from_secs(args.timeout) + args.duration.unwrap_or_default(),
         backend: engine.check(args.semantics, args.backend).await?,
         ledger: format!("kshare-demo-{unique}-ledger"),
+        record_limit: args.chaos && engine.limits_records().await?,
     };
     let setup = engine.prepare(&plan).await?;
     input::load(&engine, &plan, &lines).await?;
@@ -180,7 +183,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     bar.finish_and_clear();
     verify::end_what_was_left(&engine, ids).await?;
     let total = progress.total();
-    let counts = verify::count(&engine, &plan, &lines, total).await?;
+    let counts = verify::count(&engine, &plan, &lines, &progress).await?;
     let report = Report { plan: &plan, progress: &progress, counts, seconds, input_records: total };
     report.print(args.json);
     if !args.keep {

@@ -1,7 +1,7 @@
 //! Tasks as processes, killed and stopped by signal: at points that they tell, and at any moment.
 
 use super::Plan;
-use super::chaos::{ABORTED, DONE, Dice, HERE, SOON};
+use super::chaos::{ABORTED, AGAIN, DONE, Dice, HERE, SOON};
 use super::engine::Engine;
 use super::input;
 use super::member::MemberArgs;
@@ -192,6 +192,12 @@ fn count(shared: &Shared, line: &str) {
         Some(DONE) => {
             progress.commits.fetch_add(number(), Ordering::Relaxed);
             progress.redelivered.fetch_add(number(), Ordering::Relaxed);
+        }
+        Some(AGAIN) => {
+            let (partition, offset, count) = (number(), number(), number());
+            if let (Ok(p), Ok(o), Ok(n)) = (i32::try_from(partition), i64::try_from(offset), i16::try_from(count)) {
+                progress.note_often((p, o), n);
+            }
         }
         Some(ABORTED) => drop(progress.aborts.fetch_add(number(), Ordering::Relaxed)),
         _ => {}

@@ -28,6 +28,7 @@ impl Report<'_> {
                 "input_records": self.input_records,
                 "output_records": self.counts.output,
                 "missing": self.counts.missing,
+                "missing_after_many_deliveries": self.counts.given_up,
                 "duplicated": self.counts.duplicated,
                 "transactions_committed": count(&p.commits),
                 "transactions_aborted": count(&p.aborts),
@@ -54,6 +55,7 @@ impl Report<'_> {
             ("input records", self.input_records as u64),
             ("output records", self.counts.output),
             ("missing", self.counts.missing),
+            ("  after many deliveries", self.counts.given_up),
             ("duplicated", self.counts.duplicated),
             ("transactions committed", count(&p.commits)),
             ("transactions aborted", count(&p.aborts)),
@@ -71,13 +73,14 @@ impl Report<'_> {
 
     /// Whether the counts hold.
     pub(super) fn verdict(&self) -> Result<(), Failure> {
-        let Counts { missing, duplicated, foreign, .. } = self.counts;
+        let Counts { missing, given_up, duplicated, foreign, .. } = self.counts;
         if foreign > 0 {
             return Err(Failure::new(format_args!("{foreign} output records are not what their input should become")));
         }
         if missing > 0 {
             return Err(Failure::new(format_args!(
-                "{missing} records are missing in the output (seed {})",
+                "{missing} records are missing in the output, {given_up} of which had been delivered four times or more, and were \
+                 given up by the broker if that is its limit (share.delivery.count.limit) (seed {})",
                 self.plan.seed
             )));
         }

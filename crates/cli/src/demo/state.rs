@@ -2,6 +2,7 @@
 
 use super::Plan;
 use super::input::place;
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +18,8 @@ pub(crate) struct Progress {
     partitions: i32,
     stopped: AtomicBool,
     last_commit: Mutex<Instant>,
+    /// Highest delivery counts that were told of, by partition and offset.
+    often: Mutex<HashMap<(i32, i64), i16>>,
     /// Transactions committed.
     pub(crate) commits: AtomicU64,
     /// Transactions aborted, or left open by a task that was dropped.
@@ -42,6 +45,7 @@ impl Progress {
             partitions: plan.partitions,
             stopped: AtomicBool::new(false),
             last_commit: Mutex::new(Instant::now()),
+            often: Mutex::default(),
             commits: AtomicU64::new(0),
             aborts: AtomicU64::new(0),
             redelivered: AtomicU64::new(0),
@@ -95,6 +99,18 @@ impl Progress {
     /// Records whose output is known to be committed.
     pub(crate) fn committed(&self) -> usize {
         self.total() - self.left.load(Ordering::Acquire) as usize
+    }
+
+    /// A record was delivered once more, after a few times.
+    pub(crate) fn note_often(&self, source: (i32, i64), count: i16) {
+        let mut often = self.often.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = often.entry(source).or_default();
+        *known = count.max(*known);
+    }
+
+    /// The highest delivery count of a record that was delivered a few times.
+    pub(crate) fn deliveries(&self, source: (i32, i64)) -> Option<i16> {
+        self.often.lock().unwrap_or_else(PoisonError::into_inner).get(&source).copied()
     }
 
     pub(crate) fn is_complete(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::chaos::{Dice, Strike, Strikes};
 use super::state::Progress;
 use super::{Plan, Semantics};
+use kafka_share::consumer::AcquireMode;
 use kafka_share::net::Cluster;
 use kafka_share::{
     AckType, AcknowledgementMode, Error, KafkaShareConsumer, ProducerRecord, Result, ShareAcknowledgements,
@@ -83,6 +84,9 @@ pub(super) async fn live(
         // Of the dead nothing is left open for longer than a lock holds.
         producer = producer.transaction_timeout(lock.max(Duration::from_secs(1)));
     }
+    if plan.record_limit {
+        consumer = consumer.acquire_mode(AcquireMode::RecordLimit);
+    }
     let producer = producer.build()?;
     producer.init_transactions().await?;
     let consumer = consumer.acknowledgement_mode(AcknowledgementMode::Explicit).max_poll_records(plan.batch).build()?;
@@ -93,6 +97,7 @@ pub(super) async fn live(
         if records.is_empty() {
             continue;
         }
+        strikes.tell_of(&records);
         let again = records.iter().filter(|r| r.delivery_count() > 1).count();
         progress.redelivered.fetch_add(again as u64, Ordering::Relaxed);
         let strike = strikes.roll();

@@ -17,6 +17,9 @@ pub(super) struct Counts {
     pub(super) output: u64,
     /// Input records without output.
     pub(super) missing: u64,
+    /// Those of them that were delivered four times or more, as far as members have told: a broker archives a record that was
+    /// delivered as often as it allows.
+    pub(super) given_up: u64,
     /// Output records beyond the first of their input record.
     pub(super) duplicated: u64,
     /// Output records without a source, or with a value that their source does not give.
@@ -34,7 +37,13 @@ pub(super) async fn end_what_was_left(engine: &Engine, ids: impl IntoIterator<It
 
 /// Counts the output of so many records, which go through the lines again and again. Equal lines count apart, because each
 /// output record names its source.
-pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String], total: usize) -> Result<Counts, Failure> {
+pub(super) async fn count(
+    engine: &Engine,
+    plan: &Plan,
+    lines: &[String],
+    progress: &Progress,
+) -> Result<Counts, Failure> {
+    let total = progress.total();
     let mut seen: HashMap<(i32, i64), u64> = HashMap::with_capacity(total);
     let mut counts = Counts::default();
     let mut reader = engine.reader(&plan.output_topic).await?;
@@ -56,7 +65,12 @@ pub(super) async fn count(engine: &Engine, plan: &Plan, lines: &[String], total:
     }
     for index in 0..total {
         match seen.get(&place(index, plan.partitions)) {
-            None => counts.missing += 1,
+            None => {
+                counts.missing += 1;
+                let often = progress.deliveries(place(index, plan.partitions));
+                counts.given_up += u64::from(often.is_some());
+                tracing::warn!(record = ?place(index, plan.partitions), deliveries = ?often, "missing in the output");
+            }
             Some(n) => counts.duplicated += n - 1,
         }
     }
@@ -195,13 +209,14 @@ mod tests {
             deadline: Instant::now() + Duration::from_secs(60),
             backend: "native",
             ledger: "ledger".into(),
+            record_limit: false,
         };
         engine.prepare(&plan).await.unwrap();
         write(&engine, &plan, 0, true).await;
         write(&engine, &plan, 1, false).await;
         write(&engine, &plan, 0, true).await;
         end_what_was_left(&engine, plan.transactional_ids()).await.unwrap();
-        let counts = count(&engine, &plan, &["line".to_owned()], 1).await.unwrap();
+        let counts = count(&engine, &plan, &["line".to_owned()], &Progress::new(&plan, 1)).await.unwrap();
         assert_eq!((counts.output, counts.missing, counts.duplicated, counts.foreign), (2, 0, 1, 0));
     }
 }

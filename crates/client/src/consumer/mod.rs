@@ -29,7 +29,9 @@ pub use stream::ShareRecordStream;
 
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata};
 use crate::{Error, ErrorKind, Result};
+use kafka_share_core::ApiVersions;
 use kafka_share_core::share_acks::{AckOutcome, AckType};
+use kafka_share_messages::ApiKey;
 use kafka_share_wire::Str;
 use shared::Shared;
 use std::sync::Arc;
@@ -65,6 +67,13 @@ use tracing::Instrument;
 #[derive(Debug)]
 pub struct KafkaShareConsumer {
     shared: Arc<Shared>,
+}
+
+/// Whether brokers with these versions keep to a limit of records (`share.acquire.mode=record_limit`, KIP-1206, from Kafka 4.2
+/// on).
+#[must_use]
+pub fn record_limit_offered(versions: &ApiVersions) -> bool {
+    versions.range(ApiKey::SHARE_FETCH).is_some_and(|(_, max)| max >= 2)
 }
 
 impl KafkaShareConsumer {
