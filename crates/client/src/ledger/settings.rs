@@ -73,3 +73,38 @@ impl LedgerSettings {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_are_read_and_checked() {
+        let mut settings = LedgerSettings::default();
+        assert_eq!((settings.backend, settings.auto_create), (None, false));
+        for (value, backend) in [
+            ("auto", AckBackendChoice::Auto),
+            ("Native", AckBackendChoice::Native),
+            (" ledger ", AckBackendChoice::Ledger),
+            ("NONE", AckBackendChoice::None),
+        ] {
+            assert!(settings.set("share.ack.transaction.backend", value).unwrap());
+            assert_eq!(settings.backend, Some(backend));
+        }
+        assert!(settings.set("share.ack.ledger.topic", "my-ledger").unwrap());
+        assert!(settings.set("ledger.auto.create", "true").unwrap());
+        assert!(!settings.set("linger.ms", "5").unwrap(), "not one of the ledger's");
+        assert_eq!((settings.topic.as_str(), settings.auto_create), ("my-ledger", true));
+        for (name, value) in [
+            ("share.ack.transaction.backend", "both"),
+            ("share.ack.ledger.topic", " "),
+            ("ledger.auto.create", "perhaps"),
+            ("share.ack.ledger.sweep.interval.ms", "soon"),
+        ] {
+            let error = settings.set(name, value).unwrap_err();
+            assert!(error.kind() == ErrorKind::Config && error.to_string().contains(name), "{error}");
+        }
+        settings.set("share.ack.ledger.sweep.interval.ms", "0").unwrap();
+        assert!(settings.validate().unwrap_err().to_string().contains("must not be 0"));
+    }
+}
