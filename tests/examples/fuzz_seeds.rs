@@ -2,8 +2,12 @@
 //!
 //! Messages are those of Kafka's own encoder, as the byte oracle has them; batches are written here, one per codec.
 
+use kafka_share_core::ledger::{ClaimedRange, GroupClaims, Intent, IntentKey, Layout, LedgerRecord};
+use kafka_share_core::metadata::TopicIdPartition;
+use kafka_share_core::share_acks::AckType;
 use kafka_share_messages::ApiInfo;
 use kafka_share_tests::vectors::{Kind, Vector, drafts, from_java};
+use kafka_share_wire::Uuid;
 use kafka_share_wire::compression::Compression;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions, Header};
 use std::collections::BTreeMap;
@@ -42,6 +46,7 @@ fn main() {
     share_messages(&chosen);
     frames(&chosen);
     record_batches();
+    ledger();
     share_consumer();
     broker();
 }
@@ -50,6 +55,24 @@ fn write(target: &str, name: &str, bytes: &[u8]) {
     let dir: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
     fs::create_dir_all(&dir).expect("a folder for the seeds");
     fs::write(dir.join(name), bytes).expect("a seed can be written");
+}
+
+/// Key and value of each kind of record, as the target cuts them.
+fn ledger() {
+    let layout = Layout::new(1).expect("one partition");
+    let tp = TopicIdPartition { topic_id: Uuid([7; 16]), partition: 3 };
+    let range = |first, last, ack| ClaimedRange { first, last, ack };
+    let claims = vec![range(5, 9, AckType::Accept), range(10, 10, AckType::Reject), range(900, 1000, AckType::Accept)];
+    let groups = vec![GroupClaims { group: "g".into(), generation: 2, claims: BTreeMap::from([(tp, claims)]) }];
+    let intent = Intent { transactional_id: "app-1".into(), two_phase: false, groups };
+    let key = IntentKey { instance: Uuid([9; 16]), counter: 1 };
+    let (key, value) = LedgerRecord::Intent(key, intent).encode(layout);
+    write("ledger", "intent", &[&key[..], &value.unwrap_or_default()].concat());
+    let steps =
+        |seed: u8| (0..=255_u8).map(|i| i.wrapping_mul(seed).rotate_left(u32::from(i % 5))).collect::<Vec<u8>>();
+    for seed in [3, 7, 29, 101] {
+        write("ledger", &format!("steps-{seed}"), &[steps(seed), steps(seed + 2)].concat());
+    }
 }
 
 fn messages(chosen: &BTreeMap<(Kind, i16, i16), Vector>) {
