@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
@@ -70,8 +71,21 @@ impl Running {
     /// Gives it lines and waits for as many. After an error, and after a call that was dropped, the next one starts it
     /// anew: what it still has to say would be taken for the answers to other lines.
     pub(super) async fn exchange(&mut self, lines: &[u8], count: usize) -> Result<Vec<Vec<u8>>, Unanswered> {
-        self.start()?;
         let name = self.name();
+        if let Some((_, _, output)) = &mut self.child {
+            // Looked at, not waited for: what came since the last batch is the answer to nothing.
+            let early = tokio::time::timeout(Duration::ZERO, output.fill_buf()).await.map(|read| read.map(<[u8]>::len));
+            match early {
+                Err(_) => {}
+                Ok(Ok(1..)) => {
+                    self.child = None;
+                    return Err(Unanswered::TooMany(name));
+                }
+                // It has ended with nothing under way.
+                Ok(Ok(0) | Err(_)) => self.child = None,
+            }
+        }
+        self.start()?;
         // Put back only where all is in step.
         let Some((mut child, mut input, mut output)) = self.child.take() else { return Ok(Vec::new()) };
         let per_batch = self.program.per_batch;
@@ -130,7 +144,7 @@ async fn read_lines(output: &mut BufReader<ChildStdout>, name: &str, count: usiz
 
 /// How it ended; a program that has only closed its output is ended.
 async fn end_of(child: &mut Child) -> String {
-    let soon = tokio::time::timeout(std::time::Duration::from_secs(1), child.wait());
+    let soon = tokio::time::timeout(Duration::from_secs(1), child.wait());
     match soon.await {
         Ok(Ok(status)) => status.to_string(),
         Ok(Err(error)) => error.to_string(),
@@ -181,6 +195,21 @@ mod tests {
                 }
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_comes_late_is_no_answer_to_the_next_batch() {
+        let mut late =
+            running(&["sh", "-c", "while read -r line; do echo \"$line\"; (sleep 0.05; echo stray) & done"], false);
+        assert_eq!(late.exchange(b"a\n", 1).await.unwrap(), [b"a"]);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(matches!(late.exchange(b"b\n", 1).await, Err(Unanswered::TooMany(_))));
+        // One that ended meanwhile is started anew.
+        let mut once = running(&["sh", "-c", "read -r line; echo \"$line\""], false);
+        for line in [b"a\n", b"b\n"] {
+            assert_eq!(once.exchange(line, 1).await.unwrap(), [line[..1].to_vec()]);
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 

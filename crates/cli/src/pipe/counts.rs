@@ -53,6 +53,11 @@ impl Counts {
         claimed as usize
     }
 
+    /// Whether as many as were asked for are done or under way.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.limited && self.left.load(Relaxed) == 0
+    }
+
     /// They were not done after all.
     pub(super) fn unclaim(&self, records: usize) {
         if self.limited {
@@ -116,7 +121,9 @@ mod tests {
     fn no_more_is_claimed_than_was_asked_for() {
         let counts = Counts::new(Some(10));
         assert_eq!((counts.claim(6), counts.claim(6), counts.claim(6)), (6, 4, 0));
+        assert!(counts.is_used_up());
         counts.unclaim(4);
+        assert!(!counts.is_used_up());
         assert_eq!(counts.claim(6), 4);
         let all = Counts::new(None);
         assert_eq!((all.claim(usize::MAX), all.claim(7)), (usize::MAX, 7));

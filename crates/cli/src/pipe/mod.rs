@@ -41,6 +41,7 @@ empty line.
 --framing json: an object a line with topic, partition, offset, timestamp, key, value, headers (each with name and value)
 and delivery_count; bytes that are no UTF-8 stand as {\"base64\": \"..\"}. The answer is an object with key, value,
 headers and timestamp, all optional, or an array of such objects, or null for no record.
+A program that writes lines of its own accord would have them taken for answers: --per-batch is the safe form for those.
 A program that answers only once its input ends, or that holds its output back where it is no terminal, needs
 --per-batch: it is started for each batch and its input closed after it.
 
@@ -85,7 +86,7 @@ pub(crate) struct PipeArgs {
     /// Start a new group at the first record, not at the end
     #[arg(long)]
     from_beginning: bool,
-    /// End after so many records
+    /// End after so many records; a few more where the outcome of a commit stayed unknown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// End once nothing has come for this time, such as 10s

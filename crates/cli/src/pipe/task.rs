@@ -152,6 +152,10 @@ impl Life<'_> {
     async fn work(&mut self) -> Result<(), Trouble> {
         while !*self.stop.borrow() {
             let mut stop = self.stop.clone();
+            if self.counts.is_used_up() {
+                wait(FIRST_PAUSE, stop).await;
+                continue;
+            }
             let polled = tokio::select! {
                 biased;
                 polled = self.consumer.poll(POLL) => polled,
@@ -167,16 +171,20 @@ impl Life<'_> {
     }
 
     async fn batch(&mut self, records: &ShareRecords) -> Result<(), Trouble> {
-        for part in parts(records) {
+        // Of all: what waits for its turn must not lose its locks either.
+        let ids = records.iter().map(|record| record.id()).collect();
+        let mut renewal = Renewal::new(ids, self.consumer.acquisition_lock_timeout());
+        for whole in parts(records) {
             if *self.stop.borrow() {
                 return Ok(());
             }
-            let part = &part[..self.counts.claim(part.len())];
+            let (part, rest) = whole.split_at(self.counts.claim(whole.len()));
+            // As many as were asked for are under way; these are for others, should one of those fail.
+            self.give_back(rest);
             if part.is_empty() {
-                // As many as were asked for are under way.
-                return Ok(());
+                continue;
             }
-            let result = self.part(part).await;
+            let result = self.part(part, &mut renewal).await;
             if result.is_ok() {
                 self.counts.done(part.len());
                 self.pause = FIRST_PAUSE;
@@ -202,15 +210,18 @@ impl Life<'_> {
 
     /// What is held still of records whose answers were not written is free at once. Staged ones are not ours any more.
     fn give_back(&self, part: &[ShareRecord<'_>]) {
+        if part.is_empty() {
+            return;
+        }
         for record in part {
             let _ = self.consumer.acknowledge_with(record, AckType::Release);
         }
         let _ = self.consumer.commit_async();
     }
 
-    async fn part(&mut self, part: &[ShareRecord<'_>]) -> Result<(), Trouble> {
+    async fn part(&mut self, part: &[ShareRecord<'_>], renewal: &mut Renewal) -> Result<(), Trouble> {
         let answers = match self.program.is_some() {
-            true => Some(self.ask(part).await?),
+            true => Some(self.ask(part, renewal).await?),
             false => None,
         };
         let to = &self.plan.to;
@@ -239,14 +250,12 @@ impl Life<'_> {
     }
 
     /// The program's answers, a line for each record. The records' locks are renewed meanwhile.
-    async fn ask(&mut self, part: &[ShareRecord<'_>]) -> Result<Vec<Vec<u8>>, Trouble> {
+    async fn ask(&mut self, part: &[ShareRecord<'_>], renewal: &mut Renewal) -> Result<Vec<Vec<u8>>, Trouble> {
         let Some(program) = &mut self.program else { return Ok(Vec::new()) };
         let mut lines = Vec::new();
         for record in part {
             framing::write(self.plan.framing, record, &mut lines)?;
         }
-        let ids = part.iter().map(ShareRecord::id).collect();
-        let mut renewal = Renewal::new(ids, self.consumer.acquisition_lock_timeout());
         let mut stop = self.stop.clone();
         let end = async {
             if stop.wait_for(|stop| *stop).await.is_err() {

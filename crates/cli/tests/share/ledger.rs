@@ -138,6 +138,32 @@ fn after_a_reset(kshare: &Kshare, runtime: &Runtime) {
     assert_eq!(raised["generation"], json!(2));
 }
 
+/// While members are at work nothing is forgotten: they would do again what they have committed.
+#[test]
+fn a_group_with_members_is_neither_deleted_nor_forgotten() {
+    let rig = rig();
+    rig.run(&["ledger", "create"]).ok();
+    rig.produce("in", "one\ntwo\n");
+    let args = ["pipe", "--from", "in", "--to", "out", "--group", "g", "--from-beginning", "--json"];
+    let running = rig.spawn(&args);
+    let end = Instant::now() + LIMIT;
+    while rig.runtime.block_on(committed(&rig.servers, "out")).len() < 2 {
+        assert!(Instant::now() < end, "nothing comes out");
+    }
+    for command in
+        [&["groups", "delete", "g"][..], &["groups", "reset", "g", "--to-earliest"], &["ledger", "raise", "g"]]
+    {
+        let run = rig.run(command);
+        assert_eq!(run.code, Some(1), "{command:?}: {}", run.err);
+    }
+    let found = describe(&rig);
+    let raised = found["partitions"].as_array().expect("all").iter().any(|p| p["generations"] != json!({}));
+    assert!(!raised, "{found}");
+    running.signal("TERM");
+    running.finish().ok();
+    assert_eq!(values(&rig.runtime.block_on(committed(&rig.servers, "out"))), ["one", "two"]);
+}
+
 #[test]
 fn what_the_dead_left_is_settled_and_resets_count() {
     let rig = rig();

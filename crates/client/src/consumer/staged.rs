@@ -94,6 +94,11 @@ impl StagedPart for Staged {
             TransactionEnd::NotStaged if self.pending_before => {
                 return self.shared.with(|m, now| m.return_from_transaction(now, &taken));
             }
+            TransactionEnd::NotStaged if self.shared.mode == AcknowledgementMode::Implicit => {
+                // Held, the next poll would accept them, and their output is not committed.
+                self.shared.with(|m, now| m.release_from_transaction(now, &taken));
+                return self.shared.wake_driver();
+            }
             TransactionEnd::NotStaged => return self.shared.with(|m, _| m.unstage(&taken)),
         };
         self.shared.with(|m, _| m.finish_transaction(&taken, outcome));

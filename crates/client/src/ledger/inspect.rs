@@ -161,8 +161,9 @@ impl Admin {
     /// It may have been raised. Raising it once more does no harm.
     ///
     /// # Errors
-    /// As [`Admin::describe_ledger`].
+    /// As [`Admin::describe_ledger`]; a group that has members.
     pub async fn raise_ledger_generation(&self, topic: &str, group: &str) -> Result<u64> {
+        self.check_without_members(group).await?;
         let ledger = self.open_ledger(topic).await?;
         let partition = ledger.layout.partition_for(group);
         let surveys = self.survey(&ledger).await?;
@@ -177,6 +178,21 @@ impl Admin {
         let value = value.unwrap_or_default();
         producer.send(record.value(&value[..])).await?.await?;
         Ok(generation)
+    }
+
+    /// Members drop what they know when the generation is raised, and with it what they have committed and the broker was not
+    /// told of.
+    async fn check_without_members(&self, group: &str) -> Result<()> {
+        let described = self.describe_share_groups(&[group]).await;
+        match described.into_iter().next().map(|(_, outcome)| outcome) {
+            Some(Ok(found)) if !found.members.is_empty() => {
+                let count = found.members.len();
+                let text = format!("share group {group:?} has members ({count}): stop them first, in order");
+                Err(Error::new(ErrorKind::InvalidState, text))
+            }
+            Some(Err(error)) if error.code() != Some(ErrorCode::GROUP_ID_NOT_FOUND) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     async fn open_ledger(&self, topic: &str) -> Result<LedgerTopic> {

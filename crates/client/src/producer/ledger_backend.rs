@@ -117,6 +117,12 @@ impl LedgerBackend {
             readers.push((tail, *lowest_ask));
         }
         let mut state = self.state();
+        if state.sealed {
+            // A second intent of one transaction could have another's between them.
+            let text = "what the transaction acknowledges was written to the ledger by a commit or prepare that did not end: \
+                        nothing more can be put into it";
+            return Err(Error::new(ErrorKind::InvalidState, text));
+        }
         let group = state.groups.entry(Str::from(staging.member.group_id())).or_default();
         for (tail, ask) in readers {
             match group.readers.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &tail)) {

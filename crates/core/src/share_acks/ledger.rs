@@ -1,7 +1,7 @@
 //! What the acknowledgement ledger needs of the table: the ShareFetch that records came by, records kept aside, and
 //! acknowledgements that took effect elsewhere and are only told to the broker.
 
-use super::slot::{ASIDE, HELD, PENDING, QUIET, STAGED, phase, type_of};
+use super::slot::{ASIDE, DONE, HELD, PENDING, QUIET, SENT, STAGED, phase, type_of};
 use super::{AckBatch, AckTable, AckType, GAP, Outcome, QuietOutcome, RecordHandle, SlotRef, Taken};
 use crate::metadata::TopicIdPartition;
 use std::time::Instant;
@@ -147,7 +147,7 @@ impl AckTable {
                 let handle = self.find(tp, offset).ok()?;
                 match self.slot(handle.slot)?.states[handle.index as usize] {
                     // Nothing is there to be said of an offset without a record; that goes to the broker by itself.
-                    gap if gap != HELD && type_of(gap) == GAP => {}
+                    gap if matches!(phase(gap), PENDING | SENT | DONE) && type_of(gap) == GAP => {}
                     HELD => found.push((handle, offset, ack)),
                     state if state == PENDING | ack as u8 => found.push((handle, offset, ack)),
                     _ => return None,

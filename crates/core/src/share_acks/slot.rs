@@ -242,6 +242,19 @@ impl Slot {
         run.into_iter().for_each(|run| out.push(run, self.ask));
     }
 
+    /// Ends what a batch with renewals has sent, offset by offset: an offset that it renewed may have been acknowledged since,
+    /// by a request of its own that is not answered. What is staged stays so.
+    pub(super) fn finish_renewing(&mut self, batch: &AckBatch, outcome: Outcome, out: &mut Outcomes) {
+        for offset in batch.first..=batch.last {
+            let at = (offset - batch.first) as usize;
+            let renewal = batch.types.get(at).or(batch.types.first()).is_some_and(|code| renews(*code));
+            let state = self.index_of(offset).map(|index| self.states[index as usize]);
+            if state.is_some_and(|state| phase(state) == SENT && renews(type_of(state)) == renewal) {
+                self.finish(SENT, offset, offset, outcome, out);
+            }
+        }
+    }
+
     /// Adds the outcome of an offset to the run before it, or begins a new one.
     fn join(&self, run: &mut Option<Run>, offset: i64, state: u8, outcome: Outcome, out: &mut Outcomes) {
         let (ack_type, quiet) = (ack_type(wire_type(state)), state & QUIET != 0);

@@ -473,10 +473,9 @@ impl AckTable {
                     followed += settle_followed(slot, batch, outcome, renewed_until, &mut outcomes);
                     let again = settle_renewed(slot, batch, outcome, renewed_until, &mut outcomes);
                     renewed.extend(again.into_iter().map(|index| RecordHandle { slot: taken.slot, index }));
-                }
-                slot.finish(SENT, batch.first, batch.last, outcome, &mut outcomes);
-                // A renewal of what is staged leaves it so.
-                if !renewing {
+                    slot.finish_renewing(batch, outcome, &mut outcomes);
+                } else {
+                    slot.finish(SENT, batch.first, batch.last, outcome, &mut outcomes);
                     slot.finish(STAGED, batch.first, batch.last, outcome, &mut outcomes);
                 }
             }

@@ -435,3 +435,44 @@ fn ranges_that_the_application_names_are_staged_if_they_are_held() {
     rig.machine.commit(rig.now + LOCK);
     assert_eq!(rig.confirm(), [(0, 2, vec![1])]);
 }
+
+/// The answer to a renewal that went out before the commit says nothing of the acceptance that followed it.
+#[test]
+fn the_answer_to_a_renewal_confirms_no_acceptance() {
+    let mut rig = Rig::new(false, &[1]);
+    let chunks = rig.receive(0, 9);
+    let taken = stage(&mut rig, &chunks);
+    rig.now += LOCK * 3 / 4;
+    // A fetch is under way: the renewal waits behind it, and the acceptance behind the renewal.
+    rig.poll();
+    let (node, fetch, _) = rig.fetch();
+    assert!(rig.machine.renew_staged(rig.now, &taken));
+    rig.machine.commit_by_ledger(rig.now, &taken);
+    assert_eq!(rig.outcomes(), [(0, 9, Outcome::Acknowledged)]);
+    let commit = rig.machine.commit(rig.now + LOCK);
+    rig.machine.forget_commit(commit);
+    rig.machine.handle_fetch(rig.now, node, fetch, Ok(refusal(ErrorCode::NONE)));
+    assert_eq!(rig.confirm(), [(0, 9, vec![4])]);
+    assert_eq!(rig.quiet(), [], "only a renewal was answered");
+    let asks = rig.machine.lowest_ask();
+    assert!(asks < rig.machine.next_ask(), "the acceptance is not settled");
+    // It is lost: nothing is confirmed, and the ledger keeps its intent.
+    let (node, token, request) = rig.acknowledge();
+    assert_eq!(ranges(&request), [(0, 9, vec![1])]);
+    rig.machine.handle_acknowledge(rig.now, node, token, Err(lost(true)));
+    assert_eq!(rig.quiet(), [(0, 9, Outcome::Unknown)]);
+}
+
+#[test]
+fn ranges_that_the_application_names_hold_nothing_that_it_was_not_given() {
+    let mut rig = Rig::new(false, &[1]);
+    rig.machine.attach_ledger();
+    let book = Book::of(&[(5, 5, Standing::Open)]);
+    assert_eq!(rig.look(&book), []);
+    rig.answer(0, 9);
+    assert_eq!(rig.look(&book), [0, 1, 2, 3, 4, 6, 7, 8, 9]);
+    let one = [AckType::Accept];
+    assert_eq!(rig.machine.stage_ranges([(tp(0), 0, 9, &one[..])]), None, "another's transaction claims 5");
+    let around = [(tp(0), 0, 4, &one[..]), (tp(0), 6, 9, &one[..])];
+    assert!(rig.machine.stage_ranges(around).is_some());
+}
