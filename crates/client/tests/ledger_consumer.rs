@@ -338,6 +338,25 @@ async fn a_missing_ledger_is_an_error_of_every_poll_until_it_is_there() {
     assert_eq!(records.len(), 10);
 }
 
+/// In implicit mode the next poll accepts what the last one handed out: not what was meant for a transaction that could not
+/// take it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_whose_staging_was_refused_are_not_accepted_by_the_next_poll() {
+    let lab = Lab::without_ledger(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Implicit, None);
+    let producer = lab.transactional("t").await;
+    let records = some(&consumer).await;
+    producer.begin_transaction().unwrap();
+    let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
+    let member = consumer.share_group_metadata().unwrap();
+    let error = producer.send_share_acks_to_transaction(acks, &member).await.unwrap_err();
+    assert!(error.to_string().contains("does not exist"), "{error}");
+    producer.abort_transaction().await.unwrap();
+    let again = some(&consumer).await;
+    let first = |records: &ShareRecords| records.iter().next().map(|r| (r.offset(), r.delivery_count())).unwrap();
+    assert_eq!((first(&records), first(&again)), ((0, 1), (0, 2)));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn consumers_that_must_not_use_the_ledger_say_so() {
     let lab = Lab::new(2, 30_000).await;
