@@ -98,9 +98,10 @@ pub(crate) async fn r041_r107_a_topic_deleted_and_created_again_under_the_consum
         records.iter().map(|records| consumer.acknowledge_all(records, AckType::Accept).unwrap()).sum::<usize>();
     let started = Instant::now();
     let outcomes = consumer.commit_sync(LONG).await.unwrap();
-    assert!(outcomes.values().all(|outcome| *outcome != Outcome::Acknowledged), "{outcomes:?}");
     let told = consumer.poll_outcomes();
-    assert!(told.iter().all(|o| o.outcome != Outcome::Acknowledged), "{told:?}");
+    // A leader that has not heard of the deletion yet takes them; whatever comes of them, it is one thing and told once.
+    let committed = outcomes.get(&(place.topic.clone(), 0));
+    assert!(told.iter().all(|o| committed.is_none_or(|committed| o.outcome == *committed)), "{outcomes:?}, {told:?}");
     let told: i64 = told.iter().map(|o| o.last_offset - o.first_offset + 1).sum();
     assert_eq!(told, taken as i64, "each that was taken has its outcome");
     assert!(started.elapsed() < Duration::from_secs(20), "retried to the end: {:?}", started.elapsed());
