@@ -1,7 +1,9 @@
 //! Kafka's 16-byte identifiers, shown as URL-safe base64 without padding like the official tools do.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
+use std::time::Instant;
 
 /// A topic id or another 128-bit identifier.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -17,6 +19,14 @@ impl Uuid {
     #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::ZERO
+    }
+
+    /// One that nobody has had; for names, not for secrets.
+    #[must_use]
+    pub fn random() -> Self {
+        // Each state has keys of its own, the first of a thread from the system's random numbers.
+        let half = || RandomState::new().hash_one((Instant::now(), std::process::id()));
+        Uuid::from_halves(half(), half())
     }
 
     /// From two halves, most significant first.

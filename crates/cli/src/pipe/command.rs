@@ -203,13 +203,15 @@ mod tests {
         let mut late =
             running(&["sh", "-c", "while read -r line; do echo \"$line\"; (sleep 0.05; echo stray) & done"], false);
         assert_eq!(late.exchange(b"a\n", 1).await.unwrap(), [b"a"]);
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let (.., output) = late.child.as_mut().unwrap();
+        assert_eq!(output.fill_buf().await.unwrap(), b"stray\n");
         assert!(matches!(late.exchange(b"b\n", 1).await, Err(Unanswered::TooMany(_))));
         // One that ended meanwhile is started anew.
         let mut once = running(&["sh", "-c", "read -r line; echo \"$line\""], false);
         for line in [b"a\n", b"b\n"] {
             assert_eq!(once.exchange(line, 1).await.unwrap(), [line[..1].to_vec()]);
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            let (child, ..) = once.child.as_mut().unwrap();
+            child.wait().await.unwrap();
         }
     }
 

@@ -17,8 +17,6 @@ use framing::Framing;
 use kafka_share::admin::{AutoOffsetReset, ShareGroupSettings};
 use kafka_share::net::Cluster;
 use kafka_share::{Admin, Uuid};
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -133,7 +131,7 @@ pub(crate) async fn run(args: PipeArgs) -> Result<(), Failure> {
     let properties = args.cluster.properties()?;
     let cluster = args.cluster.connect().await?;
     prepare(&args, &cluster).await?;
-    let own = || format!("kshare-pipe-{}-{}", args.group, random_id());
+    let own = || format!("kshare-pipe-{}-{}", args.group, Uuid::random());
     let plan = Arc::new(Plan {
         transactional_id: args.transactional_id.clone().unwrap_or_else(own),
         from: args.from,
@@ -164,12 +162,6 @@ pub(crate) async fn run(args: PipeArgs) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// One that nobody has had.
-fn random_id() -> Uuid {
-    let random = |n: u64| RandomState::new().hash_one((n, std::time::Instant::now(), std::process::id()));
-    Uuid::from_halves(random(1), random(2))
 }
 
 struct Ends {

@@ -12,7 +12,6 @@ use kafka_share_core::share_consumer::{ConsumerConfig, ShareConsumer};
 use kafka_share_core::share_fetch::DecodeLimits;
 use kafka_share_wire::compression::DEFAULT_DECOMPRESSED_LIMIT;
 use kafka_share_wire::{Str, Uuid};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -357,7 +356,7 @@ impl ShareConsumerBuilder {
         };
         let config = ConsumerConfig {
             group_id: Str::from(self.group_id),
-            member_id: Str::from(new_member_id()),
+            member_id: Str::from(Uuid::random().to_string()),
             rack: self.rack.map(Str::from),
             implicit: self.mode == AcknowledgementMode::Implicit,
             max_poll_records: self.max_poll_records,
@@ -386,12 +385,6 @@ impl ShareConsumerBuilder {
         };
         KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, options)))
     }
-}
-
-/// A random id in the form of Kafka's own.
-fn new_member_id() -> String {
-    let random = |n: u64| RandomState::new().hash_one((n, Instant::now(), std::process::id()));
-    Uuid::from_halves(random(1), random(2)).to_string()
 }
 
 #[cfg(test)]

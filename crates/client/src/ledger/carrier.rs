@@ -4,10 +4,11 @@
 use super::tail::Shared;
 use crate::admin::Admin;
 use crate::alarm::Alarm;
-use crate::net::{CoordinatorKind, Purpose};
+use crate::net::{Cluster, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::ledger::{FenceOrder, SweepPartition, Want};
 use kafka_share_core::metadata::TopicIdPartition;
+use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_share_messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_share_messages::{ErrorCode, FetchRequest, InitProducerIdRequest, ListOffsetsRequest};
@@ -255,17 +256,7 @@ async fn fetch(shared: &Shared, owner: crate::net::SessionOwner, offset: i64) ->
 async fn fence(shared: Arc<Shared>, order: FenceOrder) {
     let FenceOrder { intent, transactional_id, owner } = order;
     shared.counters.fences.fetch_add(1, Ordering::Relaxed);
-    let request = InitProducerIdRequest {
-        transactional_id: Some(transactional_id.clone()),
-        transaction_timeout_ms: FENCE_TIMEOUT_MS,
-        producer_id: owner.id,
-        producer_epoch: owner.epoch,
-        ..InitProducerIdRequest::default()
-    };
-    let deadline = Instant::now() + FENCE_TIME;
-    let kind = CoordinatorKind::Transaction;
-    let result = shared.cluster.call_coordinator(kind, &transactional_id, &request, deadline, |r| r.error_code).await;
-    let code = result.as_ref().map(|r| r.error_code).ok();
+    let code = call_fence(&shared.cluster, &transactional_id, owner, Instant::now() + FENCE_TIME).await.ok();
     tracing::info!(intent, transactional.id = %transactional_id, ?code, "fenced the owner of an open intent");
     match code {
         Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED) => {
@@ -282,6 +273,25 @@ async fn fence(shared: Arc<Shared>, order: FenceOrder) {
         }
         Some(_) => {}
     }
+}
+
+/// Has a coordinator end the transaction of a producer, which must not go on; the answer's code.
+pub(super) async fn call_fence(
+    cluster: &Cluster,
+    transactional_id: &Str,
+    owner: ProducerIdentity,
+    deadline: Instant,
+) -> Result<ErrorCode> {
+    let request = InitProducerIdRequest {
+        transactional_id: Some(transactional_id.clone()),
+        transaction_timeout_ms: FENCE_TIMEOUT_MS,
+        producer_id: owner.id,
+        producer_epoch: owner.epoch,
+        ..InitProducerIdRequest::default()
+    };
+    let kind = CoordinatorKind::Transaction;
+    let answer = cluster.call_coordinator(kind, transactional_id, &request, deadline, |r| r.error_code).await?;
+    Ok(answer.error_code)
 }
 
 /// Has intents tombstoned whose owner is dead, once the start offsets have passed them.

@@ -1,12 +1,13 @@
 //! The ledger from outside, for operators: what lies in it, what is open, and settling what the dead left.
 
 use super::LedgerTopic;
+use super::carrier::call_fence;
 use crate::admin::{Admin, Isolation, OffsetSpec};
-use crate::net::CoordinatorKind;
 use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result};
 use kafka_share_core::ledger::{IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
 use kafka_share_core::metadata::TopicIdPartition;
-use kafka_share_messages::{ErrorCode, InitProducerIdRequest};
+use kafka_share_core::transaction::ProducerIdentity;
+use kafka_share_messages::ErrorCode;
 use kafka_share_wire::Str;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -94,7 +95,7 @@ impl Admin {
     /// are no error here, but [`faults`](LedgerPartition::faults).
     pub async fn describe_ledger(&self, topic: &str) -> Result<LedgerDescription> {
         let ledger = self.open_ledger(topic).await?;
-        let surveys = self.survey(&ledger).await?;
+        let surveys = self.survey(&ledger, None).await?;
         let starts = self.start_offsets(&surveys).await?;
         let first = self.list_offsets(topic, OffsetSpec::Earliest, Isolation::ReadUncommitted).await?;
         let partitions = surveys.iter().zip(first).map(|((survey, partition, end), start)| LedgerPartition {
@@ -166,9 +167,8 @@ impl Admin {
         self.check_without_members(group).await?;
         let ledger = self.open_ledger(topic).await?;
         let partition = ledger.layout.partition_for(group);
-        let surveys = self.survey(&ledger).await?;
-        let found = surveys.iter().find(|(_, number, _)| *number == partition);
-        let raised = found.and_then(|(survey, ..)| survey.generations().get(group)).copied().unwrap_or(0);
+        let surveys = self.survey(&ledger, Some(partition)).await?;
+        let raised = surveys.iter().find_map(|(survey, ..)| survey.generations().get(group)).copied().unwrap_or(0);
         let intents = surveys.iter().flat_map(|(survey, ..)| survey.intents().values());
         let claimed = intents.flat_map(|i| &i.intent.groups).filter(|g| g.group == *group).map(|g| g.generation);
         let generation = claimed.fold(raised, u64::max) + 1;
@@ -200,10 +200,17 @@ impl Admin {
         LedgerTopic::open(self.cluster(), topic, false, deadline).await
     }
 
-    /// All partitions, with their numbers and ends.
-    async fn survey(&self, ledger: &LedgerTopic) -> Result<Vec<(Survey, i32, i64)>> {
-        let cluster = Arc::clone(self.cluster());
-        let mut reader = PartitionReader::new(cluster, &ledger.name, Isolation::ReadUncommitted, None).await?.whole();
+    /// One partition, or all, with their numbers and ends.
+    async fn survey(&self, ledger: &LedgerTopic, only: Option<i32>) -> Result<Vec<(Survey, i32, i64)>> {
+        let (cluster, isolation) = (Arc::clone(self.cluster()), Isolation::ReadUncommitted);
+        let from = match only {
+            Some(partition) => {
+                let first = self.list_offsets(&ledger.name, OffsetSpec::Earliest, isolation).await?;
+                Some((0..).zip(first).filter(|(number, _)| *number == partition).collect::<Vec<_>>())
+            }
+            None => None,
+        };
+        let mut reader = PartitionReader::new(cluster, &ledger.name, isolation, from.as_deref()).await?.whole();
         let mut surveys: Vec<_> =
             reader.ends().map(|(partition, end)| (Survey::new(ledger.layout, partition), partition, end)).collect();
         while let Some(batch) = reader.next_batch().await? {
@@ -242,19 +249,12 @@ impl Admin {
     /// Has the coordinator abort a transaction, unless it is being committed. Answers whether it took the request.
     async fn fence(&self, intent: &LedgerIntent) -> Result<bool> {
         let id = Str::from(intent.transactional_id.as_str());
-        let request = InitProducerIdRequest {
-            transactional_id: Some(id.clone()),
-            transaction_timeout_ms: 60_000,
-            producer_id: intent.producer_id,
-            producer_epoch: intent.producer_epoch,
-            ..InitProducerIdRequest::default()
-        };
+        let owner = ProducerIdentity { id: intent.producer_id, epoch: intent.producer_epoch };
         let deadline = Instant::now() + self.cluster().config().default_api_timeout;
-        let kind = CoordinatorKind::Transaction;
-        let answer = self.cluster().call_coordinator(kind, &id, &request, deadline, |r| r.error_code).await?;
+        let code = call_fence(self.cluster(), &id, owner, deadline).await?;
         // While the abort is being carried out, and where somebody else was faster, it is over as well.
         let over = [ErrorCode::NONE, ErrorCode::CONCURRENT_TRANSACTIONS, ErrorCode::PRODUCER_FENCED];
-        Ok(over.contains(&answer.error_code))
+        Ok(over.contains(&code))
     }
 }
 

@@ -13,7 +13,6 @@ use kafka_share_core::ledger::{
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_wire::Str;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::OnceCell;
@@ -87,9 +86,7 @@ pub(super) struct LedgerBackend {
 
 impl LedgerBackend {
     pub(super) fn new(shared: Arc<Shared>, settings: LedgerSettings) -> Self {
-        let random = || RandomState::new().hash_one(Instant::now());
-        let instance = Uuid::from_halves(random(), random());
-        LedgerBackend { shared, settings, topic: OnceCell::new(), instance, state: Mutex::default() }
+        LedgerBackend { shared, settings, topic: OnceCell::new(), instance: Uuid::random(), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

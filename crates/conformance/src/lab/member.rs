@@ -41,8 +41,7 @@ pub(crate) struct Member {
 
 /// A member id as Kafka's own client makes one.
 pub(crate) fn random_id() -> Str {
-    let half = || std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
-    Str::from(Uuid::from_halves(half(), half()).to_string())
+    Str::from(Uuid::random().to_string())
 }
 
 impl Member {
