@@ -309,6 +309,11 @@ async fn acknowledgements_by_hand_are_tied_to_their_consumer() {
     assert_eq!((&member, format!("{member:?}").contains("group_id")), (&member.clone(), true));
     let error = producer.send_share_acks_to_transaction(by_hand(5, 10), &member).await.unwrap_err();
     assert!(error.to_string().contains("not held any more"), "{error}");
+    // What was sent must not be committed without the acknowledgements that belong to it.
+    let error = producer.commit_transaction().await.unwrap_err();
+    assert!(error.is_abortable() && error.to_string().contains("not held any more"), "{error:?}");
+    producer.abort_transaction().await.unwrap();
+    producer.begin_transaction().unwrap();
     producer.send_share_acks_to_transaction(by_hand(0, 4), &member).await.unwrap();
     // In a transaction they cannot be acknowledged otherwise.
     let error = consumer.acknowledge(&records.iter().next().unwrap()).unwrap_err();

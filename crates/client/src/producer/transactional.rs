@@ -303,13 +303,15 @@ impl TransactionalProducer {
     /// before go out at the same time, without lingering.
     ///
     /// # Cancel safety
-    /// A call that is dropped may have staged a part: the transaction can only be aborted then.
+    /// The transaction of a call that was dropped can only be aborted: it would be committed without acknowledgements that
+    /// belong to it. A call that was never polled has done nothing.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), before anything is staged, where the cluster cannot do it; the
-    /// acknowledgements go back to their consumer. No open transaction, or one that has failed: the acknowledgements are
-    /// dropped, and do not take effect. Any refusal makes the transaction abort-only; the message names each partition and
-    /// its refusal.
+    /// [`Unsupported`](ErrorKind::Unsupported), [`Config`](ErrorKind::Config) or
+    /// [`Authorization`](ErrorKind::Authorization), before anything is staged, where the cluster, the ledger's settings or
+    /// missing rights forbid it; the acknowledgements go back to their consumer, and the transaction may go on without
+    /// them. No open transaction, or one that has failed: the acknowledgements are dropped, and do not take effect. Any
+    /// other refusal or failure makes the transaction abort-only; the message names each partition and its refusal.
     pub async fn send_share_acks_to_transaction(
         &self,
         mut acks: ShareAcknowledgements,
@@ -318,20 +320,30 @@ impl TransactionalProducer {
         let _time = self.shared.metrics.time(Call::SendShareAcks);
         self.check_not_abandoned()?;
         let deadline = self.shared.block_deadline();
-        let _turn = self.turn(deadline).await?;
         let check = |t: &mut Transaction| t.check_open().map(|()| (t.id().clone(), t.identity(), t.is_v2()));
-        let (transactional_id, _, v2) = self.shared.with_transaction(check)?.map_err(transaction_error)?;
-        if acks.is_empty() {
-            return Ok(());
+        self.shared.with_transaction(check)?.map_err(transaction_error)?;
+        // The output of these records is in the transaction: without them it must not be committed.
+        let mut guard = StagingGuard { producer: self, staged: false, failure: Some("the call was dropped".into()) };
+        let turn = self.turn(deadline).await;
+        let open = self.shared.with_transaction(check)?;
+        if open.is_err() || acks.is_empty() {
+            guard.failure = None;
+            return open.map(|_| ()).map_err(transaction_error);
         }
-        let checked = self.backend.check(v2, deadline).await;
+        let (transactional_id, _, v2) = open.map_err(transaction_error)?;
+        let checked = match &turn {
+            Ok(_) => self.backend.check(v2, deadline).await,
+            Err(error) => Err(error.clone()),
+        };
         let parts = match checked.and_then(|()| self.backend.adopt(&mut acks, member)) {
             Ok(parts) => parts,
             Err(error) => {
+                guard.failure = None;
                 if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Config | ErrorKind::Authorization) {
                     acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+                    return Err(error);
                 }
-                return Err(error);
+                return Err(self.fail(error.context("staging acknowledgements")));
             }
         };
         // From here on brokers may have some of it.
@@ -351,7 +363,7 @@ impl TransactionalProducer {
         }
         self.staged.add(origins);
         let staging = Staging { transactional_id, identity, v2, member: member.clone(), parts };
-        let mut guard = StagingGuard { producer: self, failure: Some("the call was dropped".into()) };
+        guard.staged = true;
         // The caller waits for brokers now: the records taken so far go out meanwhile, and the commit need not wait for
         // them afterwards.
         self.shared.with(|s| s.machine.seal_all());
@@ -440,7 +452,7 @@ impl TransactionalProducer {
         if self.backend.is_ledger() {
             self.staged.renew();
         }
-        let mut guard = StagingGuard { producer: self, failure: Some("the commit was dropped".into()) };
+        let mut guard = StagingGuard { producer: self, staged: true, failure: Some("the commit was dropped".into()) };
         let sealed = self.backend.seal(&commit, deadline).await;
         guard.failure = None;
         if self.backend.knows_verdict() {
@@ -632,6 +644,8 @@ fn refused(refusals: &Refusals) -> Error {
 /// Makes the transaction abort-only when a staging call ends early.
 struct StagingGuard<'a> {
     producer: &'a TransactionalProducer,
+    /// Brokers, or the ledger, may have some of it.
+    staged: bool,
     failure: Option<String>,
 }
 
@@ -640,7 +654,9 @@ impl Drop for StagingGuard<'_> {
         if let Some(why) = self.failure.take() {
             let text = format!("staging acknowledgements: {why}; abort the transaction");
             let error = TxnError::new(TxnErrorKind::Abortable, text);
-            self.producer.staged.refused(&|_| true);
+            if self.staged {
+                self.producer.staged.refused(&|_| true);
+            }
             self.producer.shared.with(|s| s.machine.fail_transaction(error));
             self.producer.shared.work.notify_one();
         }
