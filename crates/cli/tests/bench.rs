@@ -51,6 +51,23 @@ fn figures_of_one_run_hang_together() {
 }
 
 #[test]
+fn clients_take_turns_in_rounds() {
+    let peer = own();
+    for command in ["consume", "produce"] {
+        let args = [command, "--json", "--records", "2000", "--partitions", "3", "--rounds", "3", "--peer", &peer];
+        let output = run(&args);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("round 1 of 3") && errors.contains("round 3 of 3"), "{errors}");
+        // A group or topic that were those of the round before would hold nothing to consume, or too much.
+        assert!(!errors.contains("twice"), "{errors}");
+        let clients = clients(&output);
+        assert_eq!(clients.iter().map(|c| c["client"].as_str().unwrap()).collect::<Vec<_>>(), ["kshare", "again"]);
+        assert!(clients.iter().all(|client| client["records"] == 2000), "{clients:?}");
+    }
+    assert_eq!(bench(&["--rounds", "0"]).status.code(), Some(2));
+}
+
+#[test]
 fn java_stands_beside() {
     if !available("java_stands_beside") {
         return;

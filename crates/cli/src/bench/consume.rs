@@ -3,6 +3,7 @@
 use super::CommonArgs;
 use super::place::{self, Place};
 use super::report::{self, Row};
+use super::rounds;
 use crate::exit::Failure;
 use clap::Args;
 use serde_json::json;
@@ -51,11 +52,10 @@ async fn consume(args: &ConsumeArgs, place: &mut Place) -> Result<Vec<Row>, Fail
     place.fill(&topic, args.records, &args.common).await?;
     let mut clients = vec![place::own("kshare", &[format!("--prefetch={}", args.prefetch)])?];
     clients.extend(place::peers(&args.common));
-    let mut rows = Vec::new();
-    for client in &clients {
-        let group = format!("{topic}-{}", client.0);
+    rounds::in_turns(&args.common, place, &clients, async |place, client, round| {
+        let group = format!("{topic}-{}-{round}", client.0);
         place.group(&group).await?;
-        rows.push(place.measure(client, "consume", &[topic.clone(), group, args.records.to_string()]).await?);
-    }
-    Ok(rows)
+        place.measure(client, "consume", &[topic.clone(), group, args.records.to_string()]).await
+    })
+    .await
 }

@@ -6,6 +6,7 @@ mod place;
 mod process;
 mod produce;
 mod report;
+mod rounds;
 mod transactions;
 
 use crate::cluster_args::ClusterArgs;
@@ -26,7 +27,7 @@ pub(crate) struct BenchArgs {
 const AFTER_HELP: &str = "Without a command it consumes: kshare bench is kshare bench consume.
 
 Each client is a process of its own, one after the other, and its whole processor time counts, start and end included.
-Without --bootstrap-server this process runs an embedded broker, whose processor time is in no figure. Processor time and
+Whoever comes first meets a cluster that is not warm: compare by several --rounds. Without --bootstrap-server this process runs an embedded broker, whose processor time is in no figure. Processor time and
 memory are measured on Linux only.
 
 --peer NAME=COMMAND adds a client. The command gets more arguments (see the help of consume, produce and transactions),
@@ -37,7 +38,7 @@ Examples:
   kshare bench produce --size 1024
   kshare bench transactions --records-per-transaction 1,100
   kshare bench consume --bootstrap-server HOST:9092 --records 200000
-  kshare bench --peer 'java=java -cp kafka-clients.jar:classes share.Bench'";
+  kshare bench --rounds 5 --peer 'java=java -cp kafka-clients.jar:classes share.Bench'";
 
 #[derive(Debug, Subcommand)]
 enum What {
@@ -63,6 +64,9 @@ struct CommonArgs {
     /// Another client: NAME=COMMAND; can be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = crate::cluster_args::pair)]
     peer: Vec<(String, String)>,
+    /// Rounds in which every client runs once, each round beginning with the next client; figures are medians of rounds
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
     /// JSON on standard output
     #[arg(long)]
     json: bool,

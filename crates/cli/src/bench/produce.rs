@@ -3,6 +3,7 @@
 use super::CommonArgs;
 use super::place::{self, Client, Place};
 use super::report::{self, Row};
+use super::rounds;
 use crate::exit::{Failure, note};
 use clap::Args;
 use kafka_share::admin::{Isolation, OffsetSpec};
@@ -36,19 +37,19 @@ pub(super) async fn run(args: ProduceArgs) -> Result<(), Failure> {
     let mut place = Place::new(&args.common).await?;
     let mut clients = vec![place::own("kshare", &[])?];
     clients.extend(place::peers(&args.common));
-    let mut rows = Vec::new();
-    for client in &clients {
-        let row = produce(&args, &mut place, client).await;
+    let rows = rounds::in_turns(&args.common, &mut place, &clients, async |place, client, round| {
+        let row = produce(&args, place, client, round).await;
         // Before the next one: it takes room.
         place.clean().await;
-        rows.push(row?);
-    }
+        row
+    });
+    let rows = rows.await?;
     let what = json!({ "records": args.records, "size": args.common.size, "partitions": args.common.partitions });
     report::records(args.common.json, what, &rows)
 }
 
-async fn produce(args: &ProduceArgs, place: &mut Place, client: &Client) -> Result<Row, Failure> {
-    let topic = format!("{}-{}", place.name, client.0);
+async fn produce(args: &ProduceArgs, place: &mut Place, client: &Client, round: u32) -> Result<Row, Failure> {
+    let topic = format!("{}-{}-{round}", place.name, client.0);
     place.topic(&topic, args.common.partitions).await?;
     let numbers = [args.records.to_string(), args.common.size.to_string(), args.common.partitions.to_string()];
     let more: Vec<String> = std::iter::once(topic.clone()).chain(numbers).collect();

@@ -3,6 +3,7 @@
 use super::CommonArgs;
 use super::place::{self, Client, Place};
 use super::report::{self, Row};
+use super::rounds;
 use crate::exit::Failure;
 use clap::Args;
 use kafka_share::transactional_acknowledgements_offered;
@@ -24,7 +25,7 @@ may print \"median_transaction_ms\".
 
 Examples:
   kshare bench transactions
-  kshare bench transactions --records-per-transaction 100 --transactions 5000
+  kshare bench transactions --records-per-transaction 100 --rounds 5
   kshare bench transactions --bootstrap-server HOST:9092 --peer krafka=./krafka-peer"
 )]
 pub(super) struct TransactionsArgs {
@@ -90,12 +91,11 @@ async fn transact(
     place.topic(&output, args.common.partitions).await?;
     let all = records.saturating_mul(args.transactions);
     place.fill(&input, all, &args.common).await?;
-    let mut rows = Vec::new();
-    for client in clients {
-        let group = format!("{input}-{}", client.0);
+    rounds::in_turns(&args.common, place, clients, async |place, client, round| {
+        let group = format!("{input}-{}-{round}", client.0);
         place.group(&group).await?;
         let more = [input.clone(), group, output.clone(), records.to_string(), all.to_string()];
-        rows.push(place.measure(client, "transactions", &more).await?);
-    }
-    Ok(rows)
+        place.measure(client, "transactions", &more).await
+    })
+    .await
 }
