@@ -137,6 +137,8 @@ pub(super) const SOON: &str = "soon";
 pub(super) const DONE: &str = "done";
 /// A transaction was aborted.
 pub(super) const ABORTED: &str = "aborted";
+/// What a member's consumer met in the ledger: producers fenced, times it was read anew, records done by others.
+pub(super) const MET: &str = "met";
 /// A record is delivered for the last time but one, or the last: partition, offset, delivery count.
 pub(super) const AGAIN: &str = "again";
 /// Delivery count from which that is told. Brokers archive at 5 by default.

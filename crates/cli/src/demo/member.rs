@@ -1,7 +1,7 @@
 //! A task of the demo as a process of its own, which can be killed and stopped. It tells on its standard output what it
 //! does, in lines; see [`super::chaos`].
 
-use super::chaos::{ABORTED, DONE, Dice, Hand, Strikes};
+use super::chaos::{ABORTED, DONE, Dice, Hand, MET, Strikes};
 use super::state::Progress;
 use super::{Plan, Semantics, task};
 use crate::cluster_args::ClusterArgs;
@@ -131,7 +131,7 @@ fn answers() -> mpsc::Receiver<()> {
 }
 
 async fn tell(progress: Arc<Progress>) {
-    let (mut told, mut aborted, mut again) = (0, 0, 0);
+    let (mut told, mut aborted, mut again, mut met) = (0, 0, 0, [0; 3]);
     loop {
         tokio::time::sleep(TELL).await;
         let (done, failed) = (progress.commits.load(Ordering::Relaxed), progress.aborts.load(Ordering::Relaxed));
@@ -142,6 +142,11 @@ async fn tell(progress: Arc<Progress>) {
         if failed > aborted {
             println!("{ABORTED} {}", failed - aborted);
         }
-        (told, aborted, again) = (done, failed, redelivered);
+        let counters = [&progress.fences, &progress.ledger_restarts, &progress.done_elsewhere];
+        let now = counters.map(|counter| counter.load(Ordering::Relaxed));
+        if now != met {
+            println!("{MET} {} {} {}", now[0] - met[0], now[1] - met[1], now[2] - met[2]);
+        }
+        (told, aborted, again, met) = (done, failed, redelivered, now);
     }
 }

@@ -1,7 +1,7 @@
 //! Tasks as processes, killed and stopped by signal: at points that they tell, and at any moment.
 
 use super::Plan;
-use super::chaos::{ABORTED, AGAIN, DONE, Dice, HERE, SOON};
+use super::chaos::{ABORTED, AGAIN, DONE, Dice, HERE, MET, SOON, Strike};
 use super::engine::Engine;
 use super::input;
 use super::member::MemberArgs;
@@ -24,8 +24,9 @@ const LOOK: Duration = Duration::from_millis(500);
 const AHEAD: usize = 4_000;
 /// Input records that are added at a time.
 const PORTION: usize = 500;
-/// Stops, one of so many of which is longer than a ledger takes to forget and to be compacted.
-const LONG_STOPS: u64 = 25;
+/// Stops, one of so many of which is longer than a ledger takes to forget and to be compacted: of those right after a poll,
+/// and of the others.
+const LONG_STOPS: (u64, u64) = (3, 25);
 const LONG_STOP: Duration = Duration::from_secs(25);
 
 /// What the supervisors share.
@@ -144,12 +145,13 @@ async fn live(shared: &Shared, id: &str, life: u64, dice: &mut Dice) -> std::io:
         tokio::select! {
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { break };
-                let word = line.split(' ').next().unwrap_or_default();
+                let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+                let after_poll = rest == format!("{:?}", Strike::AfterPoll);
                 let killed = match word {
-                    HERE => strike(shared, &mut child, Some(&mut input), dice).await?,
+                    HERE => strike(shared, &mut child, (Some(&mut input), after_poll), dice).await?,
                     SOON => {
                         tokio::time::sleep(Duration::from_micros(dice.below(4_000))).await;
-                        strike(shared, &mut child, None, dice).await?
+                        strike(shared, &mut child, (None, false), dice).await?
                     }
                     _ => {
                         count(shared, &line);
@@ -168,7 +170,7 @@ async fn live(shared: &Shared, id: &str, life: u64, dice: &mut Dice) -> std::io:
             }
             () = &mut moment => {
                 moment.as_mut().reset(tokio::time::Instant::now() + Duration::from_millis(500 + dice.below(12_000)));
-                if strike(shared, &mut child, None, dice).await? {
+                if strike(shared, &mut child, (None, false), dice).await? {
                     return Ok(true);
                 }
             }
@@ -199,6 +201,11 @@ fn count(shared: &Shared, line: &str) {
                 progress.note_often((p, o), n);
             }
         }
+        Some(MET) => {
+            for counter in [&progress.fences, &progress.ledger_restarts, &progress.done_elsewhere] {
+                counter.fetch_add(number(), Ordering::Relaxed);
+            }
+        }
         Some(ABORTED) => drop(progress.aborts.fetch_add(number(), Ordering::Relaxed)),
         _ => {}
     }
@@ -208,23 +215,27 @@ fn count(shared: &Shared, line: &str) {
 async fn strike(
     shared: &Shared,
     child: &mut Child,
-    waiting: Option<&mut ChildStdin>,
+    (waiting, after_poll): (Option<&mut ChildStdin>, bool),
     dice: &mut Dice,
 ) -> std::io::Result<bool> {
-    shared.progress.chaos.fetch_add(1, Ordering::Relaxed);
+    let progress = &shared.progress;
+    progress.chaos.fetch_add(1, Ordering::Relaxed);
     if dice.one_in(2) {
         child.kill().await?;
         return Ok(true);
     }
     let Some(pid) = child.id() else { return Ok(false) };
     signal(pid, "STOP").await?;
-    let pause = match dice.one_in(LONG_STOPS) {
+    let long = dice.one_in(if after_poll { LONG_STOPS.0 } else { LONG_STOPS.1 });
+    let pause = match long {
         true => shared.lock.max(LONG_STOP),
         false => shared.lock + shared.lock.mul_f64(0.1 + dice.below(100) as f64 / 200.0),
     };
     tokio::time::sleep(pause).await;
     signal(pid, "CONT").await?;
-    shared.progress.stops.fetch_add(1, Ordering::Relaxed);
+    progress.stops.fetch_add(1, Ordering::Relaxed);
+    progress.long_stops.fetch_add(u64::from(long), Ordering::Relaxed);
+    progress.long_stops_after_poll.fetch_add(u64::from(long && after_poll), Ordering::Relaxed);
     if let Some(input) = waiting {
         // It may have been ended by something else.
         let _ = input.write_all(b"\n").await;

@@ -36,7 +36,12 @@ impl Report<'_> {
                 "chaos_events": count(&p.chaos),
                 "kills": count(&p.kills),
                 "stops": count(&p.stops),
+                "long_stops": count(&p.long_stops),
+                "long_stops_after_poll": count(&p.long_stops_after_poll),
                 "other_ends": count(&p.deaths),
+                "fences": count(&p.fences),
+                "ledger_restarts": count(&p.ledger_restarts),
+                "done_elsewhere": count(&p.done_elsewhere),
                 "seconds": (self.seconds * 1000.0).round() / 1000.0,
                 "records_per_second": self.rate().round(),
                 "semantics": self.plan.semantics.name(),
@@ -63,7 +68,12 @@ impl Report<'_> {
             ("chaos events", count(&p.chaos)),
             ("processes killed", count(&p.kills)),
             ("processes stopped", count(&p.stops)),
+            ("  for long", count(&p.long_stops)),
+            ("  right after a poll", count(&p.long_stops_after_poll)),
             ("processes that failed", count(&p.deaths)),
+            ("producers fenced", count(&p.fences)),
+            ("ledger read anew", count(&p.ledger_restarts)),
+            ("done by others", count(&p.done_elsewhere)),
         ] {
             println!("{name:<24} {value}");
         }

@@ -32,8 +32,18 @@ pub(crate) struct Progress {
     pub(crate) kills: AtomicU64,
     /// Processes that were stopped for a while (SIGSTOP, SIGCONT).
     pub(crate) stops: AtomicU64,
+    /// Those stops that were longer than tombstones and compaction take.
+    pub(crate) long_stops: AtomicU64,
+    /// Those of the long ones that came right after a poll.
+    pub(crate) long_stops_after_poll: AtomicU64,
     /// Processes that ended otherwise, and were started again.
     pub(crate) deaths: AtomicU64,
+    /// Producers that members fenced, because their transactions stood in the way.
+    pub(crate) fences: AtomicU64,
+    /// Times that members read the ledger anew, because it had forgotten what they had not read.
+    pub(crate) ledger_restarts: AtomicU64,
+    /// Records that members did not process, because another one had.
+    pub(crate) done_elsewhere: AtomicU64,
 }
 
 impl Progress {
@@ -52,7 +62,12 @@ impl Progress {
             chaos: AtomicU64::new(0),
             kills: AtomicU64::new(0),
             stops: AtomicU64::new(0),
+            long_stops: AtomicU64::new(0),
+            long_stops_after_poll: AtomicU64::new(0),
             deaths: AtomicU64::new(0),
+            fences: AtomicU64::new(0),
+            ledger_restarts: AtomicU64::new(0),
+            done_elsewhere: AtomicU64::new(0),
         };
         progress.add(records);
         progress

@@ -92,8 +92,10 @@ pub(super) async fn live(
     let consumer = consumer.acknowledgement_mode(AcknowledgementMode::Explicit).max_poll_records(plan.batch).build()?;
     consumer.subscribe([&plan.input_topic])?;
     let life = Life { consumer, producer, plan, progress, lock };
+    let mut met = [0; 3];
     while !progress.is_stopped() {
         let records = life.consumer.poll(POLL).await?;
+        life.count_met(&mut met);
         if records.is_empty() {
             continue;
         }
@@ -114,6 +116,22 @@ pub(super) async fn live(
 }
 
 impl Life<'_> {
+    /// Adds what the consumer met in the ledger since the last time.
+    fn count_met(&self, before: &mut [u64; 3]) {
+        let metrics = self.consumer.metrics();
+        let progress = self.progress;
+        let counters = [
+            ("share-ack-ledger-fences-total", &progress.fences),
+            ("share-ack-ledger-restarts-total", &progress.ledger_restarts),
+            ("share-ack-ledger-done-elsewhere-total", &progress.done_elsewhere),
+        ];
+        for ((name, counter), before) in counters.into_iter().zip(before) {
+            let now = metrics.get(name).map_or(0, |value| value as u64);
+            counter.fetch_add(now.saturating_sub(*before), Ordering::Relaxed);
+            *before = now;
+        }
+    }
+
     /// One transaction. Answers whether the task lives on.
     async fn round(&self, records: &ShareRecords, strike: Option<Strike>, strikes: &mut Strikes) -> Result<bool> {
         if strike == Some(Strike::AfterPoll) && strikes.at(Strike::AfterPoll).await {
