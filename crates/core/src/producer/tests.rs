@@ -448,3 +448,27 @@ fn numbers_that_an_abort_gave_up_begin_anew() {
     assert_eq!(transaction.handle_end(bench.now, &ended), Verdict::Done);
     assert!(transaction.needs_new_epoch());
 }
+
+/// KIP-890: the end of a transaction gives the next epoch, and another producer id after the last one.
+#[test]
+fn the_end_of_the_epochs_gives_another_producer_id() {
+    let mut bench = transactional(2);
+    let last = i16::MAX - 1;
+    for (turn, (given, (id, epoch))) in [(0, (9, last)), (last, (11, 0)), (0, (11, 1))].into_iter().enumerate() {
+        bench.append(0, 2);
+        let sent = bench.sent();
+        assert_eq!(sent[0].1, [(0, given, 0, 2)], "numbers begin anew with each identity");
+        bench.answer(sent[0].0, &[(0, ErrorCode::NONE, 2 * turn as i64)]);
+        bench.poll();
+        let now = bench.now;
+        let transaction = bench.machine.transaction_mut().unwrap();
+        transaction.start_commit().unwrap();
+        transaction.end().unwrap();
+        let answer = EndTxnResponse { producer_id: id, producer_epoch: epoch, ..EndTxnResponse::default() };
+        assert_eq!(transaction.handle_end(now, &answer), Verdict::Done);
+        bench.machine.handle_transaction_settled();
+        let identity = bench.machine.transaction_mut().unwrap().identity();
+        assert_eq!((identity.id, identity.epoch), (id, epoch));
+        bench.begin();
+    }
+}
