@@ -123,6 +123,25 @@ async fn output_and_acknowledgements_are_one_on_version_1() {
     output_and_acknowledgements_are_one(1).await;
 }
 
+/// Where records wait for replicas, acknowledgements do not stand behind them: a connection is answered in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_are_staged_beside_records_that_the_broker_holds() {
+    let broker = embedded(2).await;
+    let setup = setup(&broker).await;
+    let records = setup.poll().await.expect("records");
+    let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
+    let member = setup.consumer.share_group_metadata().unwrap();
+    setup.producer.begin_transaction().unwrap();
+    broker.fault(Fault::new(FaultAction::Delay(Duration::from_millis(50))).key(ApiKey::PRODUCE));
+    setup.producer.send(ProducerRecord::new("out").value("slow")).await.unwrap().await.unwrap();
+    let held = broker.fault(Fault::new(FaultAction::Ignore).key(ApiKey::PRODUCE));
+    let _never = setup.producer.send(ProducerRecord::new("out").value("held")).await.unwrap();
+    while broker.fault_hits(held) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    setup.producer.send_share_acks_to_transaction(acks, &member).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r076_a_refused_acknowledgement_makes_the_transaction_abort_only() {
     let broker = embedded(2).await;

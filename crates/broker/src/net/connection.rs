@@ -47,6 +47,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send>(hub: Arc<Hub>, node:
     let mut writing = std::pin::pin!(write_all(&outbox, &activity, &mut write));
     let reader = Reader { hub: &hub, conn: registration.conn, outbox: &outbox, activity: &activity };
     let closed = tokio::select! {
+        // In this order an answer is written in the turn that has read its request.
+        biased;
         closed = reader.read_all(limits.max_frame, &mut read) => closed,
         () = &mut writing => ReadEnd::Peer,
         () = activity.too_idle() => {

@@ -172,6 +172,13 @@ impl Cluster {
         Ok(self.slot(&mut state, Place::Broker(node), purpose, &host, port))
     }
 
+    /// The connection to a broker, if it is open and its last answer came within `limit`.
+    #[must_use]
+    pub fn quick_connection(&self, node: i32, purpose: Purpose, limit: Duration) -> Option<Connection> {
+        let state = self.state();
+        state.slots.get(&(Place::Broker(node), purpose))?.live().filter(|c| c.answers_within(limit)).cloned()
+    }
+
     fn slot(&self, state: &mut State, place: Place, purpose: Purpose, host: &Str, port: u16) -> Connection {
         let seed = state.jitter.next_u64();
         let moved =

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::IoSlice;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -45,6 +45,8 @@ pub struct Connection {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
     next_id: Arc<AtomicI32>,
+    /// Microseconds that the last answer took; the largest number where there was none yet.
+    pace: Arc<AtomicU64>,
     client_id: Str,
     peer: Arc<str>,
 }
@@ -79,6 +81,7 @@ impl Connection {
             commands,
             status,
             next_id: Arc::new(AtomicI32::new(1)),
+            pace: Arc::new(AtomicU64::new(u64::MAX)),
             client_id: config.client_id.clone(),
             peer: peer.as_str().into(),
         };
@@ -142,6 +145,12 @@ impl Connection {
     #[must_use]
     pub fn same_as(&self, other: &Connection) -> bool {
         Arc::ptr_eq(&self.next_id, &other.next_id)
+    }
+
+    /// Whether the last answer came within `limit` of its request.
+    #[must_use]
+    pub fn answers_within(&self, limit: Duration) -> bool {
+        u128::from(self.pace.load(Ordering::Relaxed)) <= limit.as_micros()
     }
 
     /// Resolves when the connection is over.
@@ -220,7 +229,7 @@ impl Connection {
             Error::new(ErrorKind::InvalidInput, format!("{} version {version} cannot carry this: {e}", R::NAME))
         })?;
         let pending = self.hand_over(id, frame, deadline, true, R::NAME).await?;
-        Ok(Submitted { pending, version, request: PhantomData })
+        Ok(Submitted { pending, started: Instant::now(), version, request: PhantomData })
     }
 
     /// Sends an encoded request that the broker does not answer (Produce with acks 0).
@@ -310,6 +319,7 @@ impl Connection {
 #[derive(Debug)]
 pub struct Submitted<R> {
     pending: Pending,
+    started: Instant,
     version: i16,
     request: PhantomData<fn() -> R>,
 }
@@ -325,6 +335,8 @@ impl<R: Request> Submitted<R> {
     pub async fn answer(self) -> Result<R::Response> {
         let connection = self.pending.guard.connection.clone();
         let body = self.pending.answer().await?;
+        let took = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        connection.pace.store(took, Ordering::Relaxed);
         let (_, response) = frame::decode_response::<R>(body, self.version).map_err(|e| {
             let text = format!("damaged answer to {} version {}: {e}", R::NAME, self.version);
             // What else it says is no better; and share sessions end with their connection, so that no record stays locked
@@ -435,7 +447,14 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
                     Err(error) => self.machine.handle_closed(&format!("connection lost: {error}")),
                 },
                 command = self.commands.recv() => match command {
-                    Some(command) => self.handle_command(command),
+                    Some(command) => {
+                        self.handle_command(command);
+                        // What came meanwhile goes out in the same write.
+                        for _ in 1..COMMANDS {
+                            let Ok(command) = self.commands.try_recv() else { break };
+                            self.handle_command(command);
+                        }
+                    }
                     None => self.machine.handle_closed("no longer used"),
                 },
                 () = self.alarm.until(deadline) => self.machine.handle_timeout(Instant::now()),

@@ -1,7 +1,7 @@
 //! Connections over a socket that takes what it likes: callers that go away, peers that do not read.
 
 use super::*;
-use kafka_share_broker::EmbeddedBroker;
+use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
 use kafka_share_messages::{DescribeClusterRequest, FindCoordinatorRequest};
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard};
@@ -157,4 +157,16 @@ async fn a_request_that_comes_as_the_connection_ends_is_answered() {
     let pending = connection.hand_in(permit, call, "FindCoordinator");
     let error = tokio::time::timeout(LONG, pending.answer()).await.expect("an answer").unwrap_err();
     assert!(error.is_retriable() && !error.maybe_done(), "{error:?}");
+}
+
+#[tokio::test]
+async fn its_pace_is_that_of_the_last_answer() {
+    let broker = EmbeddedBroker::builder().start().await.unwrap();
+    let (connection, _gate) = connect(&broker).await;
+    assert!(!connection.answers_within(LONG), "there was none");
+    connection.call(&find("quick"), Instant::now() + LONG).await.unwrap();
+    assert!(connection.answers_within(LONG));
+    broker.fault(Fault::new(FaultAction::Delay(Duration::from_millis(20))).key(ApiKey::FIND_COORDINATOR));
+    connection.call(&find("slow"), Instant::now() + LONG).await.unwrap();
+    assert!(!connection.answers_within(Duration::from_millis(10)));
 }

@@ -33,9 +33,14 @@ impl Slot {
         Slot { health: Arc::new(Mutex::new(health)), connection: None }
     }
 
+    /// The connection, if there is one that lives.
+    pub(crate) fn live(&self) -> Option<&Connection> {
+        self.connection.as_ref().filter(|c| !c.is_closed())
+    }
+
     /// The live connection, or a new one that opens after the back-off. `host` is resolved anew each time.
     pub(crate) fn get(&mut self, config: &ClientConfig, host: &str, port: u16) -> Connection {
-        if let Some(connection) = self.connection.as_ref().filter(|c| !c.is_closed()) {
+        if let Some(connection) = self.live() {
             return connection.clone();
         }
         let pause_until = self.health.lock().unwrap_or_else(PoisonError::into_inner).not_before;

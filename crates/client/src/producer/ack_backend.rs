@@ -15,14 +15,16 @@ use kafka_share_messages::{
     AddShareAcksToTxnRequest, ApiKey, ErrorCode, Message, TxnShareAcknowledgeRequest, TxnShareAcknowledgeResponse,
 };
 use kafka_share_wire::{Str, Uuid};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Level of the feature `share.version` from which share groups take part in transactions.
 const SHARE_VERSION: i16 = 3;
+/// Brokers that answer records within this do not wait for replicas.
+const AT_ONCE: Duration = Duration::from_micros(500);
 
 /// The transaction that acknowledgements are staged in.
 #[derive(Debug, Clone)]
@@ -138,23 +140,13 @@ impl NativeBackend {
         if !staging.v2 {
             self.enrol(staging, acks, deadline).await?;
         }
-        let mut parts: Parts = BTreeMap::new();
-        for (tp, batch) in acks.iter() {
-            parts.entry(tp).or_default().push(AcknowledgementBatch {
-                first_offset: batch.first_offset(),
-                last_offset: batch.last_offset(),
-                acknowledge_types: batch.types().iter().map(|t| t.code()).collect(),
-                ..AcknowledgementBatch::default()
-            });
-        }
-        let mut refusals = self.round(staging, parts.clone(), deadline).await?;
+        let mut refusals = self.round(staging, parts(acks, |_| true), deadline).await?;
         // A leader that had moved did not act; its part goes to the new one, once.
-        let again: Parts =
-            refusals.iter().filter(|(_, e)| moved(e)).filter_map(|(tp, _)| Some((*tp, parts.remove(tp)?))).collect();
+        let again: BTreeSet<TopicIdPartition> = refusals.iter().filter(|(_, e)| moved(e)).map(|(tp, _)| *tp).collect();
         if !again.is_empty() {
-            self.forget_leaders(again.keys(), deadline).await?;
-            refusals.retain(|tp, _| !again.contains_key(tp));
-            refusals.extend(self.round(staging, again, deadline).await?);
+            self.forget_leaders(again.iter(), deadline).await?;
+            refusals.retain(|tp, _| !again.contains(tp));
+            refusals.extend(self.round(staging, parts(acks, |tp| again.contains(&tp)), deadline).await?);
         }
         Ok(refusals)
     }
@@ -213,13 +205,14 @@ impl NativeBackend {
             }
         }
         let call = |(leader, parts): (i32, Parts)| {
-            let request = request(staging, &parts);
+            let partitions: Vec<TopicIdPartition> = parts.keys().copied().collect();
+            let request = request(staging, parts);
             let (cluster, api) = (Arc::clone(&self.cluster), (self.key, TxnShareAcknowledgeRequest::MAX_VERSION));
             async move {
                 let mut attempt = 0;
                 let result = loop {
                     let limit = cluster.request_deadline(deadline);
-                    let result = cluster.call_node_as(leader, Purpose::Coordination, &request, api, limit).await;
+                    let result = call_leader(&cluster, leader, &request, api, limit).await;
                     // The transaction before is still being completed: nothing was staged.
                     let busy = result.as_ref().is_ok_and(|r| r.error_code == ErrorCode::CONCURRENT_TRANSACTIONS);
                     attempt += 1;
@@ -227,7 +220,7 @@ impl NativeBackend {
                         break result;
                     }
                 };
-                (parts.into_keys().collect::<Vec<_>>(), result)
+                (partitions, result)
             }
         };
         // One of them here: often there is no other.
@@ -283,12 +276,43 @@ fn moved(error: &Error) -> bool {
     }
 }
 
-fn request(staging: &Staging, parts: &Parts) -> TxnShareAcknowledgeRequest {
+/// On the connection for records where the broker answers those at once: it reads, writes and wakes once for both then. Where
+/// they wait for replicas they would hold this up, and it goes beside them.
+async fn call_leader(
+    cluster: &Cluster,
+    leader: i32,
+    request: &TxnShareAcknowledgeRequest,
+    (api, cap): (ApiKey, i16),
+    limit: Instant,
+) -> Result<TxnShareAcknowledgeResponse> {
+    let connection = match cluster.quick_connection(leader, Purpose::Produce, AT_ONCE) {
+        Some(connection) => connection,
+        None => cluster.connection(leader, Purpose::Coordination)?,
+    };
+    let version = connection.version::<TxnShareAcknowledgeRequest>(api, cap, limit).await?;
+    connection.call_version(request, api, version, limit).await
+}
+
+/// Those of the acknowledgements that are `wanted`, as they go on the wire.
+fn parts(acks: &ShareAcknowledgements, wanted: impl Fn(TopicIdPartition) -> bool) -> Parts {
+    let mut parts = Parts::new();
+    for (tp, batch) in acks.iter().filter(|(tp, _)| wanted(*tp)) {
+        parts.entry(tp).or_default().push(AcknowledgementBatch {
+            first_offset: batch.first_offset(),
+            last_offset: batch.last_offset(),
+            acknowledge_types: batch.types().iter().map(|t| t.code()).collect(),
+            ..AcknowledgementBatch::default()
+        });
+    }
+    parts
+}
+
+fn request(staging: &Staging, parts: Parts) -> TxnShareAcknowledgeRequest {
     let mut topics: BTreeMap<Uuid, Vec<AcknowledgePartition>> = BTreeMap::new();
     for (tp, batches) in parts {
         topics.entry(tp.topic_id).or_default().push(AcknowledgePartition {
             partition_index: tp.partition,
-            acknowledgement_batches: batches.clone(),
+            acknowledgement_batches: batches,
             ..AcknowledgePartition::default()
         });
     }

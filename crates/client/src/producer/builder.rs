@@ -45,6 +45,8 @@ pub(super) struct Settings {
     pub(super) ledger: LedgerSettings,
     pub(super) attempts: u32,
     pub(super) machine: ProducerConfig,
+    /// By the application, and not by default.
+    delivery_timeout_given: bool,
     /// `compression.*.level`, by codec.
     levels: Vec<(Compression, i32)>,
     pub(super) cluster: Option<Arc<Cluster>>,
@@ -75,6 +77,7 @@ impl Settings {
                 max_in_flight: 5,
                 backoff,
             },
+            delivery_timeout_given: false,
             levels: Vec::new(),
             cluster: None,
         }
@@ -92,7 +95,7 @@ impl Settings {
             "linger.ms" => self.machine.linger = millis(name, value)?,
             "buffer.memory" => self.machine.buffer_memory = number()?,
             "max.request.size" => self.machine.max_request_size = number()?,
-            "delivery.timeout.ms" => self.machine.delivery_timeout = millis(name, value)?,
+            "delivery.timeout.ms" => self.set_delivery_timeout(millis(name, value)?),
             "max.in.flight.requests.per.connection" => self.machine.max_in_flight = number()?,
             "compression.type" => match value.trim().to_ascii_lowercase().parse() {
                 Ok(codec) => self.machine.compression = codec,
@@ -113,6 +116,34 @@ impl Settings {
             _ if self.client.set(name, value)? => {}
             _ => warn_without_effect("producer", name, WITHOUT_EFFECT),
         }
+        Ok(())
+    }
+
+    fn set_delivery_timeout(&mut self, time: Duration) {
+        self.machine.delivery_timeout = time;
+        self.delivery_timeout_given = true;
+    }
+
+    /// A delivery has time for one request, as in Java: the default is raised where it is too short, a value that was
+    /// given is refused.
+    fn fit_delivery_timeout(&mut self, request: Duration) -> Result<()> {
+        let most = Duration::from_millis(i32::MAX as u64);
+        let least = self.machine.linger.saturating_add(request).min(most);
+        let given = self.machine.delivery_timeout;
+        if given >= least {
+            return Ok(());
+        }
+        let (given, needed) = (given.as_millis(), least.as_millis());
+        if self.delivery_timeout_given {
+            let text = format!(
+                "delivery.timeout.ms is {given}, and must be at least linger.ms + request.timeout.ms, which is {needed}"
+            );
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+        tracing::warn!(
+            "delivery.timeout.ms is {needed} and not {given}, to be at least linger.ms + request.timeout.ms"
+        );
+        self.machine.delivery_timeout = least;
         Ok(())
     }
 
@@ -178,8 +209,9 @@ impl Settings {
         self.client.check_beside(cluster.config())?;
         self.machine.compression_level = self.level();
         self.machine.backoff = cluster.config().retry_backoff;
-        let request = cluster.config().request_timeout.as_millis();
-        self.machine.request_timeout_ms = i32::try_from(request).unwrap_or(i32::MAX);
+        let request = cluster.config().request_timeout;
+        self.fit_delivery_timeout(request)?;
+        self.machine.request_timeout_ms = i32::try_from(request.as_millis()).unwrap_or(i32::MAX);
         let timeout = i32::try_from(self.transaction_timeout.as_millis()).unwrap_or(i32::MAX);
         let transaction = self.transactional_id.map(|id| match prepared {
             Some(prepared) => Transaction::resumed(prepared, timeout),
@@ -257,9 +289,10 @@ macro_rules! common_setters {
             self
         }
 
-        /// `delivery.timeout.ms` (default 120 s): time from a record's send to its delivery or failure.
+        /// `delivery.timeout.ms` (default 120 s): time from a record's send to its delivery or failure. At least
+        /// `linger.ms` + `request.timeout.ms`: the default is raised to that, and what is given here is refused below it.
         pub fn delivery_timeout(mut self, time: Duration) -> Self {
-            self.settings.machine.delivery_timeout = time;
+            self.settings.set_delivery_timeout(time);
             self
         }
     };
@@ -382,6 +415,23 @@ impl TransactionalProducerBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delivery_has_time_for_one_request() {
+        let request = Duration::from_secs(30);
+        let mut short = settings(&[("delivery.timeout.ms", "30004")]).unwrap();
+        let error = short.fit_delivery_timeout(request).unwrap_err();
+        assert!(error.kind() == ErrorKind::Config && error.to_string().contains("30005"), "{error}");
+        let mut exact = settings(&[("linger.ms", "100"), ("delivery.timeout.ms", "30100")]).unwrap();
+        exact.fit_delivery_timeout(request).unwrap();
+        assert_eq!(exact.machine.delivery_timeout, Duration::from_millis(30_100));
+        // The default is no choice of the application's.
+        let mut default = settings(&[("linger.ms", "1000")]).unwrap();
+        default.fit_delivery_timeout(Duration::from_secs(300)).unwrap();
+        assert_eq!(default.machine.delivery_timeout, Duration::from_secs(301));
+        default.fit_delivery_timeout(request).unwrap();
+        assert_eq!(default.machine.delivery_timeout, Duration::from_secs(301), "never lowered");
+    }
 
     fn settings(properties: &[(&str, &str)]) -> Result<Settings> {
         let mut settings = Settings::new("");

@@ -24,6 +24,7 @@ impl Producer {
     /// Takes the answer to a produce request.
     pub fn handle_produced(&mut self, now: Instant, request: u64, result: Result<&ProduceResponse, &ProduceFailure>) {
         let Some(sent) = self.requests.remove(&request) else { return };
+        self.used = self.used.saturating_sub(sent.held);
         if let Some(broker) = self.agenda.brokers.get_mut(&sent.node) {
             broker.in_flight = broker.in_flight.saturating_sub(1);
         }

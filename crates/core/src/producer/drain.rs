@@ -16,6 +16,16 @@ pub(super) struct Request {
     pub(super) node: i32,
     /// Partitions and the batch that was sent to each.
     pub(super) batches: Vec<(usize, BatchId)>,
+    /// Bytes of `buffer.memory` of batches that were given up meanwhile: the request holds them still.
+    pub(super) held: usize,
+}
+
+/// A batch whose time is over.
+struct Expired {
+    id: BatchId,
+    charge: usize,
+    in_flight: bool,
+    maybe_written: bool,
 }
 
 impl Producer {
@@ -74,7 +84,7 @@ impl Producer {
         };
         let request = self.next_request;
         self.next_request += 1;
-        self.requests.insert(request, Request { node, batches });
+        self.requests.insert(request, Request { node, batches, held: 0 });
         self.agenda.brokers.entry(node).or_default().in_flight += 1;
         self.outputs.push_back(Output::Produce { node, request, draft });
     }
@@ -163,45 +173,60 @@ impl Producer {
         }
     }
 
-    /// Fails batches whose `delivery.timeout.ms` has passed, except those whose answer is awaited.
+    /// Fails batches whose `delivery.timeout.ms` has passed, also those whose answer is awaited: they may be written or not.
     pub(super) fn expire(&mut self, now: Instant, at: usize) {
         let limit = self.config.delivery_timeout;
+        let p = &mut self.partitions[at];
+        if p.open.as_ref().is_some_and(|o| o.created + limit <= now) {
+            p.seal();
+        }
         let mut expired = Vec::new();
-        let mut doubtful = false;
-        {
-            let p = &mut self.partitions[at];
-            if p.open.as_ref().is_some_and(|o| o.created + limit <= now) {
-                p.seal();
+        while p.waiting.front().is_some_and(|b| b.created + limit <= now) {
+            let Some(batch) = p.waiting.pop_front() else { break };
+            expired.push(Expired { id: batch.id, charge: batch.charge, in_flight: false, maybe_written: false });
+        }
+        let unsent = expired.len();
+        for queue in [&mut p.sent, &mut p.renumbered] {
+            if !queue.iter().any(|batch| batch.created + limit <= now) {
+                continue;
             }
-            let topic = &self.topics[p.topic].name;
-            while p.waiting.front().is_some_and(|b| b.created + limit <= now) {
-                let Some(batch) = p.waiting.pop_front() else { break };
-                expired.push((batch.id, batch.charge, false, format!("{topic}-{}", p.index)));
-            }
-            for queue in [&mut p.sent, &mut p.renumbered] {
-                let mut at = 0;
-                while let Some(batch) = queue.get(at) {
-                    if batch.phase == Phase::InFlight || batch.created + limit > now {
-                        at += 1;
-                        continue;
-                    }
-                    if let Some(batch) = queue.remove(at) {
-                        doubtful = true;
-                        expired.push((batch.id, batch.charge, batch.maybe_written, format!("{topic}-{}", p.index)));
-                    }
+            for batch in std::mem::take(queue) {
+                if batch.created + limit > now {
+                    queue.push_back(batch);
+                    continue;
                 }
+                let Sequenced { id, charge, phase, maybe_written, .. } = batch;
+                let in_flight = phase == Phase::InFlight;
+                expired.push(Expired { id, charge, in_flight, maybe_written: in_flight || maybe_written });
             }
         }
+        if expired.is_empty() {
+            return;
+        }
+        // The sequence numbers of those that had some may be missing in the log. Others get theirs once it is known what
+        // became of all requests.
+        let doubtful = expired.len() > unsent;
         if doubtful {
             self.doubt();
         }
-        for (id, charge, maybe_written, place) in expired {
+        let p = &self.partitions[at];
+        let place = format!("{}-{}", self.topics[p.topic].name, p.index);
+        for batch in expired {
             let text = format!("records for {place} were not delivered within {} ms", limit.as_millis());
-            let kind = BatchErrorKind::TimedOut;
-            self.done(id, charge, Err(BatchError { code: None, kind, text: text.clone(), maybe_written }));
-            if self.transaction.as_ref().is_some_and(Transaction::is_unfinished) {
-                self.fail_transaction_inner(TxnError::new(TxnErrorKind::Abortable, text), doubtful);
-            }
+            self.fail_expired(at, &batch, text, doubtful);
+        }
+    }
+
+    fn fail_expired(&mut self, at: usize, batch: &Expired, text: String, doubtful: bool) {
+        let Expired { id, mut charge, in_flight, maybe_written } = *batch;
+        let mut requests = self.requests.values_mut();
+        if in_flight && let Some(request) = requests.find(|r| r.batches.contains(&(at, id))) {
+            request.held += std::mem::take(&mut charge);
+        }
+        let kind = BatchErrorKind::TimedOut;
+        self.done(id, charge, Err(BatchError { code: None, kind, text: text.clone(), maybe_written }));
+        if self.transaction.as_ref().is_some_and(Transaction::is_unfinished) {
+            self.fail_transaction_inner(TxnError::new(TxnErrorKind::Abortable, text), doubtful);
         }
     }
 

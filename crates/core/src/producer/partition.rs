@@ -197,12 +197,9 @@ impl Partition {
         });
         let lingers = self.open.as_ref().map(|o| o.created + linger);
         let oldest = self.waiting.front().or(self.open.as_ref()).map(|b| b.created);
-        let expires = oldest.into_iter().chain(self.retrying().map(|b| b.created)).min().map(|at| at + delivery);
+        let sent = self.sent.iter().chain(&self.renumbered).map(|b| b.created);
+        let expires = oldest.into_iter().chain(sent).min().map(|at| at + delivery);
         [retry, lingers, expires].into_iter().flatten()
-    }
-
-    fn retrying(&self) -> impl Iterator<Item = &Sequenced> {
-        self.sent.iter().filter(|b| b.phase != Phase::InFlight).chain(&self.renumbered)
     }
 }
 

@@ -15,6 +15,7 @@ use kafka_share_wire::compression::Compression;
 use kafka_share_wire::records::RecordBatch;
 use std::time::Duration;
 
+mod expiry;
 mod split;
 
 const TOPIC: &str = "t";
@@ -349,7 +350,8 @@ fn linger_waits_and_next_deadline_tells_when() {
     assert_eq!(bench.machine.next_deadline(), Some(bench.now + Duration::from_millis(5)));
     bench.wait(Duration::from_millis(5));
     assert_eq!(bench.sent()[0].1, [(0, 0, 0, 2)]);
-    assert_eq!(bench.machine.next_deadline(), None, "only the answer matters now");
+    let end = bench.now - Duration::from_millis(5) + bench.machine.config().delivery_timeout;
+    assert_eq!(bench.machine.next_deadline(), Some(end), "only the answer matters now, or the end of the delivery");
 }
 
 fn transactional(version: i16) -> Bench {
@@ -365,6 +367,21 @@ fn transactional(version: i16) -> Bench {
 }
 
 impl Bench {
+    /// Partition 0 is added to the transaction, as transaction.version 1 wants it.
+    fn added(&mut self) {
+        self.poll();
+        let row = AddPartitionsToTxnTopicResult {
+            name: TOPIC.into(),
+            results_by_partition: vec![AddPartitionsToTxnPartitionResult::default()],
+            ..AddPartitionsToTxnTopicResult::default()
+        };
+        let added = AddPartitionsToTxnResponse {
+            results_by_topic_v3_and_below: vec![row],
+            ..AddPartitionsToTxnResponse::default()
+        };
+        self.machine.handle_added(self.now, &added);
+    }
+
     fn begin(&mut self) {
         let now = self.now;
         self.machine.transaction_mut().unwrap().begin(now).unwrap();
@@ -427,17 +444,7 @@ fn a_record_that_comes_when_a_retry_is_due_does_not_put_it_off() {
 fn numbers_that_an_abort_gave_up_begin_anew() {
     let mut bench = transactional(1);
     bench.append(0, 2);
-    bench.poll();
-    let row = AddPartitionsToTxnTopicResult {
-        name: TOPIC.into(),
-        results_by_partition: vec![AddPartitionsToTxnPartitionResult::default()],
-        ..AddPartitionsToTxnTopicResult::default()
-    };
-    let added = AddPartitionsToTxnResponse {
-        results_by_topic_v3_and_below: vec![row],
-        ..AddPartitionsToTxnResponse::default()
-    };
-    bench.machine.handle_added(bench.now, &added);
+    bench.added();
     let sent = bench.sent();
     bench.lose(sent[0].0);
     bench.machine.transaction_mut().unwrap().start_abort().unwrap();
