@@ -7,6 +7,7 @@ mod checkpoints;
 mod crowds;
 mod faults;
 mod java;
+mod leaders;
 mod ledger;
 mod scenarios;
 mod sessions;

@@ -199,7 +199,7 @@ impl NativeBackend {
             match self.cluster.leader(tp) {
                 Some(leader) => drop(by_leader.entry(leader.id).or_default().insert(tp, batches)),
                 None => {
-                    let what = format!("staging acknowledgements of {}-{}", tp.topic_id, tp.partition);
+                    let what = self.place(&tp);
                     refusals.insert(tp, Error::broker(ErrorCode::LEADER_NOT_AVAILABLE, what, None));
                 }
             }
@@ -228,14 +228,21 @@ impl NativeBackend {
         let mut calls: JoinSet<_> = by_leader.into_iter().map(call).collect();
         if let Some(here) = here {
             let (partitions, result) = here.await;
-            refusals.extend(judge(&partitions, result));
+            refusals.extend(judge(&partitions, result, |tp| self.place(tp)));
         }
         while let Some(joined) = calls.join_next().await {
             let (partitions, result) =
                 joined.map_err(|_| Error::new(ErrorKind::Closed, "the client's runtime is shutting down"))?;
-            refusals.extend(judge(&partitions, result));
+            refusals.extend(judge(&partitions, result, |tp| self.place(tp)));
         }
         Ok(refusals)
+    }
+
+    /// What an error is about, with the topic's name where it is known.
+    fn place(&self, tp: &TopicIdPartition) -> String {
+        let topic = self.cluster.cached_topic_by_id(tp.topic_id);
+        let name = topic.map_or_else(|| tp.topic_id.to_string(), |topic| topic.name.to_string());
+        format!("staging acknowledgements of {name}-{}", tp.partition)
     }
 
     /// Asks for the leaders of partitions anew.
@@ -329,8 +336,11 @@ fn request(staging: &Staging, parts: Parts) -> TxnShareAcknowledgeRequest {
     }
 }
 
-fn judge(partitions: &[TopicIdPartition], result: Result<TxnShareAcknowledgeResponse>) -> Refusals {
-    let place = |tp: &TopicIdPartition| format!("staging acknowledgements of {}-{}", tp.topic_id, tp.partition);
+fn judge(
+    partitions: &[TopicIdPartition],
+    result: Result<TxnShareAcknowledgeResponse>,
+    place: impl Fn(&TopicIdPartition) -> String,
+) -> Refusals {
     let response = match result {
         Ok(response) => response,
         Err(error) => return partitions.iter().map(|tp| (*tp, error.clone().context(place(tp)))).collect(),
@@ -399,7 +409,7 @@ mod tests {
             }],
             ..Default::default()
         };
-        let refusals = judge(&[tp(0), tp(1), tp(2)], Ok(response));
+        let refusals = judge(&[tp(0), tp(1), tp(2)], Ok(response), |tp| tp.partition.to_string());
         assert_eq!(refusals.keys().copied().collect::<Vec<_>>(), [tp(1), tp(2)]);
         assert_eq!(refusals[&tp(1)].code(), Some(ErrorCode::INVALID_RECORD_STATE));
     }
