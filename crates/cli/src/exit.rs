@@ -52,6 +52,12 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 /// A line on standard error, whatever the text holds. It must not matter whether anybody reads it.
 pub(crate) fn note(text: impl Display) {
     let text = text.to_string();

@@ -9,8 +9,9 @@ mod reset;
 
 use crate::cluster_args::ClusterArgs;
 use crate::exit::Failure;
+use crate::{progress, text};
 use clap::{Args, Subcommand};
-use kafka_share::Admin;
+use kafka_share::{Admin, ErrorCode};
 
 /// Options of `kshare groups`.
 #[derive(Debug, Args)]
@@ -72,4 +73,19 @@ pub(crate) async fn run(args: GroupsArgs) -> Result<(), Failure> {
 /// A number, or `-` where there is none.
 fn or_dash<T: std::fmt::Display>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// Whether there is such a share group; it must have no members.
+async fn exists_without_members(admin: &Admin, group: &str) -> Result<bool, Failure> {
+    match progress::during("describing the group", admin.describe_share_group(group)).await {
+        Ok(found) if found.members.is_empty() => Ok(true),
+        Ok(found) => {
+            let members = text::count(found.members.len(), "member");
+            let text = format_args!("share group {group:?} has {members}: stop them first (NON_EMPTY_GROUP)");
+            Err(Failure::new(text))
+        }
+        // Of another type, or none: the broker says what cannot be done with it.
+        Err(error) if error.code() == Some(ErrorCode::GROUP_ID_NOT_FOUND) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -1,8 +1,9 @@
 //! `kshare groups offsets`.
 
-use super::{Common, or_dash};
+use super::{Common, exists_without_members, or_dash};
 use crate::exit::Failure;
-use crate::{ledger, progress, text};
+use crate::ledger::{self, ComesAgain};
+use crate::{progress, text};
 use clap::Args;
 use kafka_share::admin::SharePartitionOffset;
 use serde_json::{Value, json};
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Args)]
 #[command(
     after_help = "A start offset of - belongs to a partition that the group has not read yet. Lag counts the records that the group
-is not done with; brokers before Kafka 4.3 do not tell it.
+is not done with; brokers before Kafka 4.3 do not tell it. With --delete, where members use a ledger of another name than
+share-ack-ledger, name it with --property share.ack.ledger.topic=NAME: it must forget what would come again.
 
 Examples:
   kshare groups offsets billing --bootstrap-server HOST:9092
@@ -35,9 +37,12 @@ pub(super) async fn run(args: OffsetsArgs) -> Result<(), Failure> {
     let admin = args.common.admin().await?;
     if args.delete {
         let topics: Vec<&str> = args.topics.iter().map(String::as_str).collect();
-        ledger::raise_before_records_come_again(&admin, &args.common.cluster, &[&args.group], false).await?;
+        exists_without_members(&admin, &args.group).await?;
+        let coming = ComesAgain { group: &args.group, topics: Some(&topics) };
+        let forgotten = ledger::raise_before_records_come_again(&admin, &args.common.cluster, coming).await?;
         let deleted = admin.delete_share_group_offsets(&args.group, &topics);
-        progress::during("deleting offsets", deleted).await?;
+        let deleted = progress::during("deleting offsets", deleted).await;
+        deleted.map_err(|error| forgotten.explain(error))?;
         return match args.common.json {
             true => text::print_json(&json!({ "group": args.group, "deleted": args.topics })),
             false => text::table(&mut std::io::stdout(), &[vec![format!("deleted: {}", args.topics.join(", "))]]),

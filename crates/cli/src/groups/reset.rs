@@ -1,16 +1,21 @@
 //! `kshare groups reset`.
 
-use super::Common;
+use super::{Common, exists_without_members};
 use crate::exit::Failure;
-use crate::{ledger, progress, text};
+use crate::ledger::{self, ComesAgain};
+use crate::{progress, text};
 use clap::Args;
+use kafka_share::Admin;
 use kafka_share::admin::OffsetReset;
+use kafka_share::consumer::record_limit_offered;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 /// Options of `kshare groups reset`.
 #[derive(Debug, Args)]
 #[command(after_help = "The group must have no members: stop them first. It is created if it does not exist.
-Kafka 4.1 cannot do it, and it is said so.
+Kafka 4.1 cannot do it, and it is said so. Where members use a ledger of another name than share-ack-ledger, name it with
+--property share.ack.ledger.topic=NAME: it must forget what comes again.
 
 Examples:
   kshare groups reset billing --to-earliest --bootstrap-server HOST:9092
@@ -62,26 +67,39 @@ impl To {
 pub(super) async fn run(args: ResetArgs) -> Result<(), Failure> {
     let admin = args.common.admin().await?;
     let topics: Vec<&str> = args.topics.iter().map(String::as_str).collect();
-    let to = args.to.reset();
+    // What cannot be done is refused before the ledger forgets anything.
+    let plan =
+        progress::during("planning", admin.plan_share_group_reset(&args.group, &topics, args.to.reset())).await?;
     if !args.dry_run {
-        let whole = topics.is_empty();
-        ledger::raise_before_records_come_again(&admin, &args.common.cluster, &[&args.group], whole).await?;
+        offsets_can_be_moved(&admin, &args.group).await?;
+        exists_without_members(&admin, &args.group).await?;
+        let coming = ComesAgain { group: &args.group, topics: (!topics.is_empty()).then_some(&topics[..]) };
+        let forgotten = ledger::raise_before_records_come_again(&admin, &args.common.cluster, coming).await?;
+        let starts: Vec<(&str, i32, i64)> =
+            plan.iter().map(|((topic, partition), offset)| (topic.as_str(), *partition, *offset)).collect();
+        let moved = progress::during("resetting offsets", admin.alter_share_group_offsets(&args.group, &starts)).await;
+        moved.map_err(|error| forgotten.explain(error))?;
     }
-    let plan = async {
-        match args.dry_run {
-            true => admin.plan_share_group_reset(&args.group, &topics, to).await,
-            false => admin.reset_share_group_offsets(&args.group, &topics, to).await,
-        }
-    };
-    let done = progress::during("resetting offsets", plan).await?;
     if args.common.json {
         let one = |((topic, partition), offset): (&(String, i32), &i64)| json!({ "topic": topic, "partition": partition, "start_offset": offset });
-        let partitions: Vec<Value> = done.iter().map(one).collect();
+        let partitions: Vec<Value> = plan.iter().map(one).collect();
         let value = json!({ "group": args.group, "dry_run": args.dry_run, "partitions": partitions });
         return text::print_json(&value);
     }
     let heading = if args.dry_run { "WOULD-START-AT" } else { "NEW-START-OFFSET" };
     let mut rows = vec![text::row([&"TOPIC", &"PARTITION", &heading])];
-    rows.extend(done.iter().map(|((topic, partition), offset)| text::row([topic, partition, offset])));
+    rows.extend(plan.iter().map(|((topic, partition), offset)| text::row([topic, partition, offset])));
     text::table(&mut std::io::stdout(), &rows)
+}
+
+/// Kafka 4.1 takes the request and does nothing.
+async fn offsets_can_be_moved(admin: &Admin, group: &str) -> Result<(), Failure> {
+    let cluster = admin.cluster();
+    let features = cluster.features(Instant::now() + Duration::from_secs(15)).await?;
+    // Both came with Kafka 4.2.
+    if !record_limit_offered(&features) {
+        let text = format_args!("offsets of share group {group:?} cannot be moved by this broker: it needs Kafka 4.2");
+        return Err(Failure::new(text));
+    }
+    Ok(())
 }

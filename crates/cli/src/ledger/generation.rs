@@ -5,7 +5,7 @@ use crate::cluster_args::ClusterArgs;
 use crate::exit::{Failure, note};
 use crate::{progress, text};
 use clap::Args;
-use kafka_share::{Admin, ErrorCode};
+use kafka_share::{Admin, ErrorCode, Uuid};
 use serde_json::json;
 
 /// Options of `kshare ledger raise`.
@@ -36,22 +36,47 @@ pub(super) async fn run(args: RaiseArgs) -> Result<(), Failure> {
     text::table(&mut std::io::stdout(), &rows)
 }
 
-/// Has the ledger, where there is one, forget groups whose records are about to come again. `whole`: all of their records
-/// do; else what is done and not confirmed of the others would be forgotten with them.
+/// What is about to come again: a group's records of some topics, or of all.
+pub(crate) struct ComesAgain<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) topics: Option<&'a [&'a str]>,
+}
+
+/// That the ledger has forgotten a group, for what follows and may fail.
+pub(crate) struct Forgotten(Option<String>);
+
+impl Forgotten {
+    /// Says what it means that the step after it failed.
+    pub(crate) fn explain(&self, error: kafka_share::Error) -> Failure {
+        match &self.0 {
+            Some(what) => Failure::from(error).context(what),
+            None => error.into(),
+        }
+    }
+}
+
+/// Has the ledger, where there is one, forget a group whose records are about to come again. Whatever can be refused must have
+/// been looked at before. Where only some topics come again, what is done and not confirmed of the others would be forgotten
+/// with them.
 pub(crate) async fn raise_before_records_come_again(
     admin: &Admin,
     cluster: &ClusterArgs,
-    groups: &[&str],
-    whole: bool,
-) -> Result<(), Failure> {
+    coming: ComesAgain<'_>,
+) -> Result<Forgotten, Failure> {
     let backend = cluster.property_value("share.ack.transaction.backend")?;
     if backend.is_some_and(|backend| matches!(backend.as_str(), "none" | "native")) {
-        return Ok(());
+        return Ok(Forgotten(None));
     }
-    let topic = topic_of(cluster)?;
+    let (topic, group) = (topic_of(cluster)?, coming.group);
     let look = progress::during("reading the ledger", admin.describe_ledger(&topic)).await;
     let found = match look {
-        Err(error) if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => return Ok(()),
+        Err(error) if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {
+            note(format_args!(
+                "there is no ledger {topic:?}. If members of share group {group:?} use one of another name, name it with \
+                 --property share.ack.ledger.topic=NAME, or records that come again are acknowledged without output"
+            ));
+            return Ok(Forgotten(None));
+        }
         Err(error) => {
             let what = "records would come again, and the ledger must forget them first (with --property \
                         share.ack.transaction.backend=none it is left alone)";
@@ -59,25 +84,43 @@ pub(crate) async fn raise_before_records_come_again(
         }
         Ok(found) => found,
     };
-    for group in groups {
-        let intents = found.partitions.iter().flat_map(|p| &p.intents).filter(|i| i.groups.contains_key(*group));
-        let counting: Vec<_> = intents.filter(|i| !i.outdated).collect();
-        if counting.iter().any(|i| i.open) {
+    let intents = found.partitions.iter().flat_map(|p| &p.intents).filter(|i| i.groups.contains_key(group));
+    let counting: Vec<_> = intents.filter(|i| !i.outdated).collect();
+    if counting.iter().any(|i| i.open) {
+        return Err(Failure::new(format_args!(
+            "share group {group:?} has a transaction open in ledger {topic:?}: wait for its end, or end it with `kshare \
+             ledger compact --older-than 1s`"
+        )));
+    }
+    if counting.is_empty() {
+        return Ok(Forgotten(None));
+    }
+    if let Some(topics) = coming.topics {
+        let ids = topic_ids(admin, topics).await?;
+        if counting.iter().any(|i| i.unconfirmed_of(group, &ids) != Some(0)) {
             return Err(Failure::new(format_args!(
-                "share group {group:?} has a transaction open in ledger {topic:?}: wait for its end, or end it with `kshare \
-                 ledger compact --older-than 1s`"
+                "records of other topics of share group {group:?} are done, and the broker was not told: they would come \
+                 twice. Run a member of the group for a moment first, or do it for all topics"
             )));
-        }
-        if !whole && counting.iter().any(|i| i.unconfirmed != Some(0)) {
-            return Err(Failure::new(format_args!(
-                "records of other topics of share group {group:?} are done, and the broker was not told: they would come twice. \
-                 Run a member of the group for a moment first, or do it for all topics"
-            )));
-        }
-        if !counting.is_empty() {
-            let generation = admin.raise_ledger_generation(&topic, group).await?;
-            note(format_args!("ledger {topic:?} forgets share group {group:?} (generation {generation})"));
         }
     }
-    Ok(())
+    let generation = admin.raise_ledger_generation(&topic, group).await?;
+    note(format_args!("ledger {topic:?} forgets share group {group:?} (generation {generation})"));
+    Ok(Forgotten(Some(format!(
+        "ledger {topic:?} has forgotten share group {group:?} (generation {generation}), but its records do not come again as \
+         was asked: do it again before members start, or records that are done and that the broker was not told of come twice"
+    ))))
+}
+
+async fn topic_ids(admin: &Admin, topics: &[&str]) -> Result<Vec<Uuid>, Failure> {
+    let mut ids = Vec::new();
+    for (_, found) in admin.describe_topics(topics).await? {
+        match found {
+            Ok(found) => ids.push(found.id),
+            // Its records cannot come again.
+            Err(error) if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(ids)
 }

@@ -5,7 +5,7 @@ mod generation;
 mod settle;
 mod show;
 
-pub(crate) use generation::raise_before_records_come_again;
+pub(crate) use generation::{ComesAgain, raise_before_records_come_again};
 
 use crate::cluster_args::ClusterArgs;
 use crate::exit::Failure;

@@ -51,7 +51,7 @@ fn describe_tells_members_assignment_and_lag() {
     }
     // What is in use is not changed.
     let reset = rig.run(&["groups", "reset", "billing", "--to-earliest"]);
-    reset.fails(1, &["the group has members, stop them first", "NON_EMPTY_GROUP"]);
+    reset.fails(1, &["has 1 member: stop them first", "NON_EMPTY_GROUP"]);
     rig.run(&["groups", "delete", "billing"]).fails(1, &["NON_EMPTY_GROUP"]);
     rig.run(&["groups", "offsets", "billing", "--topic", "orders", "--delete"]).fails(1, &["stop them first"]);
     #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod consume;
+mod forgetting;
 mod groups;
 mod ledger;
 mod pipe;

@@ -106,6 +106,9 @@ impl Admin {
 
     /// Sets start offsets of a share group that has no members. The group is created if it does not exist.
     ///
+    /// Where members use the [ledger](crate::ledger), [`Admin::raise_ledger_generation`] comes first: records that come again
+    /// would be acknowledged without output.
+    ///
     /// # Cancel safety
     /// As [`Admin::alter_share_group_offsets_each`].
     ///
@@ -117,6 +120,9 @@ impl Admin {
     }
 
     /// Sets start offsets of a share group that has no members, with an outcome per partition.
+    ///
+    /// Where members use the [ledger](crate::ledger), [`Admin::raise_ledger_generation`] comes first: records that come again
+    /// would be acknowledged without output.
     ///
     /// # Cancel safety
     /// One AlterShareGroupOffsets has all of `starts`. Where it had not gone out, nothing is moved, and no group
@@ -169,6 +175,9 @@ impl Admin {
 
     /// Moves the start offsets of a share group that has no members, in all partitions of `topics`, or of all topics
     /// that the group has read where `topics` is empty. Answers what they were moved to, by topic and partition.
+    ///
+    /// Where members use the [ledger](crate::ledger), [`Admin::raise_ledger_generation`] comes first: records that come again
+    /// would be acknowledged without output.
     ///
     /// # Cancel safety
     /// The offsets are asked for first (Metadata, ListOffsets, and DescribeShareGroupOffsets where `topics` is empty),
@@ -258,6 +267,9 @@ impl Admin {
     }
 
     /// Makes a share group without members forget topics.
+    ///
+    /// Where members use the [ledger](crate::ledger), [`Admin::raise_ledger_generation`] comes first: records that come again
+    /// would be acknowledged without output.
     ///
     /// # Cancel safety
     /// One DeleteShareGroupOffsets has all `topics`. Where it had not gone out, all is as it was; else each topic is

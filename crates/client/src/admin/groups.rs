@@ -216,6 +216,9 @@ impl Admin {
 
     /// Deletes groups that have no members.
     ///
+    /// Where members use the [ledger](crate::ledger), [`Admin::raise_ledger_generation`] comes first: records that come again
+    /// in a group of the same name would be acknowledged without output.
+    ///
     /// # Cancel safety
     /// A DeleteGroups goes out for each group, in their order, once the one before is answered. So groups before the
     /// one that was under way are deleted or refused, that one may be, and those after it are as they were. The same

@@ -3,8 +3,8 @@
 use super::LedgerTopic;
 use super::carrier::call_fence;
 use crate::admin::{Admin, Isolation, OffsetSpec};
-use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result};
-use kafka_share_core::ledger::{IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
+use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result, Uuid};
+use kafka_share_core::ledger::{ClaimedRange, IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::ErrorCode;
@@ -65,7 +65,19 @@ pub struct LedgerIntent {
     pub unconfirmed: Option<u64>,
     /// Whether the generations of its groups were raised since, so that it does not count any more.
     pub outdated: bool,
+    /// As `unconfirmed`, apart for each group and topic.
+    unconfirmed_by_topic: BTreeMap<(Str, Uuid), Option<u64>>,
     key: IntentKey,
+}
+
+impl LedgerIntent {
+    /// How many records of a group the broker was not told of yet, but for those of some topics; `None` where the group has no
+    /// start offsets.
+    #[must_use]
+    pub fn unconfirmed_of(&self, group: &str, except: &[Uuid]) -> Option<u64> {
+        let counts = self.unconfirmed_by_topic.iter().filter(|((g, topic), _)| *g == *group && !except.contains(topic));
+        counts.map(|(_, count)| *count).sum()
+    }
 }
 
 /// What [`Admin::settle_ledger`] did.
@@ -262,14 +274,21 @@ fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts)
     let records = |g: &kafka_share_core::ledger::GroupClaims| {
         g.claims.values().flatten().map(|range| range.last.abs_diff(range.first) + 1).sum::<u64>()
     };
-    let unconfirmed = found.intent.groups.iter().map(|g| {
-        let starts = starts.get(&g.group)?.as_ref()?;
-        let left = |tp: &TopicIdPartition, first: i64, last: i64| {
-            let start = starts.get(tp).copied().unwrap_or(first);
-            if last < start { 0 } else { last.abs_diff(first.max(start)) + 1 }
-        };
-        Some(g.claims.iter().flat_map(|(tp, ranges)| ranges.iter().map(|r| left(tp, r.first, r.last))).sum::<u64>())
-    });
+    let mut unconfirmed_by_topic: BTreeMap<(Str, Uuid), Option<u64>> = BTreeMap::new();
+    for g in &found.intent.groups {
+        let starts = starts.get(&g.group).and_then(Option::as_ref);
+        for (tp, ranges) in &g.claims {
+            let left = starts.map(|starts| {
+                let left = |range: &ClaimedRange| {
+                    let start = starts.get(tp).copied().unwrap_or(range.first);
+                    if range.last < start { 0 } else { range.last.abs_diff(range.first.max(start)) + 1 }
+                };
+                ranges.iter().map(left).sum::<u64>()
+            });
+            let sum = unconfirmed_by_topic.entry((g.group.clone(), tp.topic_id)).or_insert(Some(0));
+            *sum = sum.zip(left).map(|(sum, left)| sum + left);
+        }
+    }
     LedgerIntent {
         offset,
         open: found.state == IntentState::Open,
@@ -279,8 +298,9 @@ fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts)
         two_phase: found.intent.two_phase,
         timestamp: found.timestamp,
         groups: found.intent.groups.iter().map(|g| (g.group.to_string(), records(g))).collect(),
-        unconfirmed: unconfirmed.sum(),
+        unconfirmed: unconfirmed_by_topic.values().copied().sum(),
         outdated: survey.is_outdated(found),
+        unconfirmed_by_topic,
         key: found.key,
     }
 }
