@@ -34,6 +34,7 @@ pub(super) async fn run(args: CompactArgs) -> Result<(), Failure> {
             "topic": topic,
             "fenced": done.fenced,
             "not_fenced": done.not_fenced,
+            "refusal": done.refusal.map(|code| code.to_string()),
             "tombstoned": done.tombstoned,
             "left": done.left,
         }))?;
@@ -44,12 +45,15 @@ pub(super) async fn run(args: CompactArgs) -> Result<(), Failure> {
         ];
         text::table(&mut std::io::stdout(), &rows)?;
     }
-    match done.not_fenced {
-        0 => Ok(()),
-        some => Err(Failure::new(format_args!(
-            "{} could not be ended: they were prepared by somebody who must end them, or this client lacks WRITE on their \
-             transactional ids",
-            text::count(some, "transaction")
+    let left = text::count(done.not_fenced, "transaction");
+    match (done.not_fenced, done.refusal) {
+        (0, _) => Ok(()),
+        (_, None) => {
+            let text = format_args!("{left} could not be ended: they were prepared by somebody who must end them");
+            Err(Failure::new(text))
+        }
+        (_, Some(code)) => Err(Failure::new(format_args!(
+            "{left} could not be ended: the coordinator answers {code} (this client needs WRITE on their transactional ids)"
         ))),
     }
 }

@@ -233,7 +233,8 @@ impl KafkaShareConsumer {
         self.shared.set_callback(None);
     }
 
-    /// Counters and gauges under Java's names, at this moment.
+    /// Counters and gauges under Java's names, at this moment; those of the ledger (`share-ack-ledger-*`) are listed in
+    /// [its guide](crate::ledger).
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
         let done = self.shared.with(|m, _| m.settled_elsewhere());

@@ -25,8 +25,9 @@ const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
 /// A fence is an attempt that is not made twice.
 const FENCE_TIME: Duration = Duration::from_secs(30);
-/// `transaction.timeout.ms` of a fence, in force until the owner is initialised again.
-const FENCE_TIMEOUT_MS: i32 = 60_000;
+/// `transaction.timeout.ms` of a fence, in force until the owner is initialised again: less than any broker's
+/// `transaction.max.timeout.ms`.
+const FENCE_TIMEOUT_MS: i32 = 1_000;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Carrier {
@@ -259,20 +260,36 @@ async fn fence(shared: Arc<Shared>, order: FenceOrder) {
     let code = call_fence(&shared.cluster, &transactional_id, owner, Instant::now() + FENCE_TIME).await.ok();
     tracing::info!(intent, transactional.id = %transactional_id, ?code, "fenced the owner of an open intent");
     match code {
-        Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED) => {
+        Some(code) if took_effect(code) => {}
+        // Nothing was done: it may be tried again.
+        None => shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent)),
+        Some(code) if code.is_retriable() => {
+            shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent));
+        }
+        Some(code) => {
             tracing::warn!(
-                transactional.id = %transactional_id,
-                "a stopped member's transaction holds records, and this client lacks WRITE on its transactional id, which would end it"
+                transactional.id = %transactional_id, %code,
+                "a stopped member's transaction holds records, and its coordinator refuses to end it (it needs WRITE on the \
+                 transactional id)"
             );
             shared.with(|reader| reader.handle_fence_refused(intent));
         }
-        // Nothing was done: it may be tried again.
-        None => shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent)),
-        Some(code) if code.is_retriable() && code != ErrorCode::CONCURRENT_TRANSACTIONS => {
-            shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent));
-        }
-        Some(_) => {}
     }
+}
+
+/// Whether the transaction that an answer to a fence is about is over, or will be without further help: it is aborted now or
+/// as the answer comes, somebody else was faster, or its owner was.
+pub(super) fn took_effect(code: ErrorCode) -> bool {
+    let over = [
+        ErrorCode::NONE,
+        ErrorCode::CONCURRENT_TRANSACTIONS,
+        ErrorCode::PRODUCER_FENCED,
+        ErrorCode::INVALID_PRODUCER_EPOCH,
+        ErrorCode::INVALID_TXN_STATE,
+        // Transactional ids expire only without a transaction.
+        ErrorCode::INVALID_PRODUCER_ID_MAPPING,
+    ];
+    over.contains(&code)
 }
 
 /// Has a coordinator end the transaction of a producer, which must not go on; the answer's code.

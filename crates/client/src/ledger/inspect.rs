@@ -1,7 +1,7 @@
 //! The ledger from outside, for operators: what lies in it, what is open, and settling what the dead left.
 
 use super::LedgerTopic;
-use super::carrier::call_fence;
+use super::carrier::{call_fence, took_effect};
 use crate::admin::{Admin, Isolation, OffsetSpec};
 use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result, Uuid};
 use kafka_share_core::ledger::{ClaimedRange, IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
@@ -87,6 +87,8 @@ pub struct LedgerSettlement {
     pub fenced: usize,
     /// Open intents whose producers could not be fenced.
     pub not_fenced: usize,
+    /// Why a coordinator refused that, the last time; `None` where only those were left that who prepared them may end.
+    pub refusal: Option<ErrorCode>,
     /// Intents that nobody needs any more, and which were tombstoned.
     pub tombstoned: usize,
     /// Intents that are left.
@@ -145,10 +147,15 @@ impl Admin {
         for partition in &description.partitions {
             for intent in &partition.intents {
                 if intent.open {
-                    let fenced = intent.timestamp <= limit && !intent.two_phase && self.fence(intent).await?;
-                    done.fenced += usize::from(fenced);
-                    done.not_fenced += usize::from(!fenced && intent.timestamp <= limit);
                     done.left += 1;
+                    if intent.timestamp > limit {
+                        continue;
+                    }
+                    let refusal = if intent.two_phase { None } else { Some(self.fence(intent).await?) };
+                    let fenced = refusal.is_some_and(took_effect);
+                    done.fenced += usize::from(fenced);
+                    done.not_fenced += usize::from(!fenced);
+                    done.refusal = refusal.filter(|_| !fenced).or(done.refusal);
                 } else if intent.outdated || intent.unconfirmed == Some(0) {
                     let key = intent.key.encode();
                     let record = ProducerRecord::new(topic).partition(partition.partition).key(&key[..]);
@@ -258,15 +265,12 @@ impl Admin {
         Ok(starts)
     }
 
-    /// Has the coordinator abort a transaction, unless it is being committed. Answers whether it took the request.
-    async fn fence(&self, intent: &LedgerIntent) -> Result<bool> {
+    /// Has the coordinator abort a transaction, unless it is being committed; its answer.
+    async fn fence(&self, intent: &LedgerIntent) -> Result<ErrorCode> {
         let id = Str::from(intent.transactional_id.as_str());
         let owner = ProducerIdentity { id: intent.producer_id, epoch: intent.producer_epoch };
         let deadline = Instant::now() + self.cluster().config().default_api_timeout;
-        let code = call_fence(self.cluster(), &id, owner, deadline).await?;
-        // While the abort is being carried out, and where somebody else was faster, it is over as well.
-        let over = [ErrorCode::NONE, ErrorCode::CONCURRENT_TRANSACTIONS, ErrorCode::PRODUCER_FENCED];
-        Ok(over.contains(&code))
+        call_fence(self.cluster(), &id, owner, deadline).await
     }
 }
 

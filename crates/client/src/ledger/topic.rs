@@ -244,8 +244,18 @@ impl LedgerTopic {
             )));
         }
         let resource = ConfigResource::Topic(topic.to_owned());
-        // What may not be looked at cannot be compared.
-        let Ok(configs) = admin.describe_configs(&resource, &[MIN_IN_SYNC]).await else { return Ok(()) };
+        let configs = match admin.describe_configs(&resource, &[MIN_IN_SYNC]).await {
+            Ok(configs) => configs,
+            Err(error) if error.kind() == ErrorKind::Authorization => {
+                tracing::warn!(
+                    output = topic,
+                    "this client lacks DESCRIBE_CONFIGS on the output topic: whether its {MIN_IN_SYNC} is more than the ledger's \
+                     is not known, and a failure could lose ledger records and keep the output"
+                );
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         let value = configs.get(MIN_IN_SYNC).and_then(|c| c.value.as_deref()).unwrap_or_default();
         let wanted = value.trim().parse().unwrap_or(1);
         if self.min_in_sync < wanted {
@@ -261,7 +271,7 @@ impl LedgerTopic {
         unusable(&self.name, why)
     }
 
-    pub(super) fn unauthorised(&self, right: &str) -> Error {
+    pub(crate) fn unauthorised(&self, right: &str) -> Error {
         unauthorised(&self.name, right)
     }
 }

@@ -11,6 +11,7 @@ use kafka_share_core::ledger::{
     Check, ClaimedRange, Claims, Conflict, GroupClaims, Intent, IntentKey, LedgerRecord, Verdict,
 };
 use kafka_share_core::transaction::ProducerIdentity;
+use kafka_share_messages::ErrorCode;
 use kafka_share_wire::Str;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,12 +96,11 @@ impl LedgerBackend {
 
     async fn topic(&self, deadline: Instant) -> Result<&Arc<LedgerTopic>> {
         let (name, create) = (&self.settings.topic, self.settings.auto_create);
-        self.topic
-            .get_or_try_init(|| async {
-                let opened = Box::pin(LedgerTopic::open(&self.shared.cluster, name, create, deadline)).await?;
-                Ok(Arc::new(opened))
-            })
-            .await
+        let open = self.topic.get_or_try_init(|| async {
+            let opened = Box::pin(LedgerTopic::open(&self.shared.cluster, name, create, deadline)).await?;
+            Ok(Arc::new(opened))
+        });
+        in_time(deadline, || format!("ledger topic {name:?} was not found and checked in time"), open).await
     }
 
     fn stage_now(&self, staging: &Staging, acks: &ShareAcknowledgements) -> Result<()> {
@@ -170,7 +170,8 @@ impl LedgerBackend {
             if name.as_str() == topic.name || self.state().outputs.contains(&name) {
                 continue;
             }
-            Box::pin(topic.check_output(&self.shared.cluster, &name)).await?;
+            let text = || format!("output topic {name:?} was not compared with ledger topic {:?} in time", topic.name);
+            in_time(deadline, text, Box::pin(topic.check_output(&self.shared.cluster, &name))).await?;
             self.state().outputs.insert(name);
         }
         Ok(())
@@ -198,15 +199,15 @@ impl LedgerBackend {
         }
         let tombstones = self.take_tombstones(&readers);
         for tombstone in tombstones {
-            drop(self.write(partition, &LedgerRecord::Tombstone(tombstone)).await?);
+            drop(self.write(partition, &LedgerRecord::Tombstone(tombstone), deadline).await?);
         }
-        let delivery = self.write(partition, &intent).await?;
+        let delivery = self.write(partition, &intent, deadline).await?;
         self.shared.with(|s| s.machine.seal_all());
         self.shared.work.notify_one();
         let offset = match tokio::time::timeout_at(deadline.into(), delivery).await {
             Ok(Ok(record)) => record.offset,
-            Ok(Err(error)) => return Err(error.context("writing to the ledger").into()),
-            Err(_) => return Err(timed_out("the intent was not written to the ledger in time", None).into()),
+            Ok(Err(error)) => return Err(self.not_written(error).into()),
+            Err(_) => return Err(self.not_written_in_time(partition).into()),
         };
         if offset < 0 {
             let text = "the broker did not tell where the intent lies in the ledger";
@@ -250,7 +251,29 @@ impl LedgerBackend {
         all
     }
 
-    async fn write(&self, partition: i32, record: &LedgerRecord) -> Result<super::Delivery> {
+    fn not_written(&self, error: Error) -> Error {
+        match self.topic.get() {
+            Some(topic) if error.code() == Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED) => {
+                topic.unauthorised("WRITE").with_severity(error.severity())
+            }
+            _ => error.context("writing to the ledger"),
+        }
+    }
+
+    /// Brokers that have too few replicas in sync or no room on their disks are asked again and again.
+    fn not_written_in_time(&self, partition: i32) -> Error {
+        let name = &self.settings.topic;
+        let text = format!("the intent was not written to ledger {name}-{partition} in time");
+        match self.shared.with(|s| s.machine.refusal(name, partition)) {
+            Some(code) => {
+                let text = format!("{text}; its leader answers {code} ({})", code.about());
+                timed_out(&text, None).with_code(Some(code))
+            }
+            None => timed_out(&text, None),
+        }
+    }
+
+    async fn write(&self, partition: i32, record: &LedgerRecord, deadline: Instant) -> Result<super::Delivery> {
         let Some(topic) = self.topic.get() else {
             return Err(Error::new(ErrorKind::InvalidState, "the ledger was not looked up"));
         };
@@ -260,7 +283,8 @@ impl LedgerBackend {
             Some(value) => record.value(value),
             None => record,
         };
-        self.shared.send(record).await
+        let text = || format!("ledger {}-{partition} was not written to in time", topic.name);
+        in_time(deadline, text, self.shared.send(record)).await
     }
 
     /// Waits until nothing is before the intent any more.
@@ -442,6 +466,18 @@ async fn caught_up(tail: &Tail, deadline: Instant) -> Result<()> {
         if tokio::time::timeout_at(deadline.into(), news.changed()).await.is_err() {
             return Err(timed_out("the ledger was not read to its end in time", tail.trouble()));
         }
+    }
+}
+
+/// Nothing of a commit may take longer than its deadline, whatever the limits of the requests are.
+async fn in_time<T>(
+    deadline: Instant,
+    text: impl FnOnce() -> String,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    match tokio::time::timeout_at(deadline.into(), work).await {
+        Ok(result) => result,
+        Err(_) => Err(timed_out(&text(), None)),
     }
 }
 

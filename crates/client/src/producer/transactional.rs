@@ -281,7 +281,8 @@ impl TransactionalProducer {
         self.shared.send(record).await
     }
 
-    /// Counters and gauges under Java's names, at this moment; `txn-share-acks-*` count acknowledgements in transactions.
+    /// Counters and gauges under Java's names, at this moment; `txn-share-acks-*` count acknowledgements in transactions. Those
+    /// of the ledger (`share-ack-ledger-*`) are listed in [its guide](crate::ledger).
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
         self.shared.metrics()
@@ -399,12 +400,13 @@ impl TransactionalProducer {
         };
         let core = TxnError { kind, code: error.code(), text: error.to_string() };
         // What is fatal to others may only be the end of this transaction.
-        let core = self.shared.with(|s| {
+        let found = self.shared.with(|s| {
             s.machine.fail_transaction(core.clone());
-            s.machine.transaction_mut().and_then(|t| t.check().err()).unwrap_or(core)
+            s.machine.transaction_mut().and_then(|t| t.check().err())
         });
         self.shared.work.notify_one();
-        transaction_error(core)
+        // Of one cause, this tells more than what the machine heard.
+        transaction_error(found.filter(|f| (f.kind, f.code) != (core.kind, core.code)).unwrap_or(core))
     }
 
     /// Sends all that is left, and commits.

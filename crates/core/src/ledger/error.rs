@@ -1,9 +1,10 @@
 //! Why a ledger partition cannot be used any further.
 
-use super::format::FormatError;
+use super::format::{FormatError, MOVE};
 use kafka_share_wire::records::RecordError;
 
-/// Nothing may be committed on the word of a ledger that cannot be read. It stays so until the cause is gone.
+/// Nothing may be committed on the word of a ledger that cannot be read. It stays so: readers do not read what
+/// they have refused again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -18,7 +19,7 @@ pub enum LedgerError {
         error: FormatError,
     },
     /// A batch.
-    #[error("ledger partition {partition}, batch at offset {offset}: it is damaged ({error})")]
+    #[error("ledger partition {partition}, batch at offset {offset}: it is damaged ({error}); {MOVE}")]
     Batch {
         /// Ledger partition.
         partition: i32,
@@ -29,8 +30,9 @@ pub enum LedgerError {
     },
     /// More is open and not tombstoned than may be remembered.
     #[error(
-        "ledger partition {partition}: over {limit} ranges of offsets are acknowledged and not tombstoned; is one member of \
-         the group alive at least, and may it describe the group's offsets?"
+        "ledger partition {partition}: over {limit} ranges of offsets are acknowledged and not tombstoned; let members describe \
+         the group's offsets (right DESCRIBE), by which they tombstone, or do it once with `kshare ledger compact`; then start \
+         again"
     )]
     TooLarge {
         /// Ledger partition.

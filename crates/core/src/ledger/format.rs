@@ -19,6 +19,9 @@ const INTENT: u8 = 1;
 const GENERATION: u8 = 2;
 const INTENT_KEY: usize = 1 + 16 + 8;
 const TWO_PHASE: u8 = 1;
+/// What to do about a ledger that cannot be read on.
+pub(super) const MOVE: &str = "stop all members, create a ledger under another name, and start them with that as \
+                               share.ack.ledger.topic (see \"Moving to another ledger\" in the guide)";
 /// Longest transactional id and group id, as Kafka's strings.
 const MAX_TEXT: usize = 0x7fff;
 
@@ -131,7 +134,7 @@ pub enum FormatError {
     /// Its writer looks for groups elsewhere than this client.
     #[error(
         "its writer saw {found} partitions (hash {hash}), and here are {here} (hash {HASH_VERSION}): the number of \
-         partitions of a ledger must never change; stop all members, and create a new ledger under another name"
+         partitions of a ledger must never change; {MOVE}"
     )]
     OtherLayout {
         /// Partitions that the writer saw.
@@ -142,12 +145,10 @@ pub enum FormatError {
         here: u32,
     },
     /// Somebody else's record.
-    #[error(
-        "it is not of a ledger ({0}): the topic must be used for nothing else; name another one with share.ack.ledger.topic"
-    )]
+    #[error("it is not of a ledger ({0}): the topic must be used for nothing else; {MOVE}")]
     Foreign(&'static str),
     /// Bytes that no writer makes.
-    #[error("it is damaged ({0})")]
+    #[error("it is damaged ({0}); {MOVE}")]
     Damaged(&'static str),
 }
 

@@ -134,6 +134,7 @@ impl Producer {
         let partition = &mut self.partitions[at];
         let Some(place) = partition.sent.iter().position(|b| b.id == id) else { return };
         let Some(batch) = partition.sent.remove(place) else { return };
+        partition.refusal = None;
         partition.confirmed |= batch.identity == self.identity;
         self.done(id, batch.charge, Ok(written));
     }
@@ -182,6 +183,7 @@ impl Producer {
             Fate::Retry => {
                 let attempts = self.find(at, id).map_or(1, |b| b.attempts);
                 let again = self.pause_after(now, code, attempts);
+                self.partitions[at].refusal = code.is_err().then_some(code);
                 if let Some(batch) = self.find(at, id) {
                     batch.phase = Phase::Retry(again);
                     batch.maybe_written |= may_be_appended(code);

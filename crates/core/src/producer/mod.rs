@@ -209,6 +209,14 @@ impl Producer {
         self.by_name.get(topic).map(|at| self.topics[*at].partitions.len())
     }
 
+    /// Why the broker had what is on its way to a partition sent again, last; `None` where it did not.
+    #[must_use]
+    pub fn refusal(&self, topic: &str, partition: i32) -> Option<ErrorCode> {
+        let state = &self.topics[*self.by_name.get(topic)?];
+        let at = *state.partitions.get(usize::try_from(partition).ok()?)?;
+        self.partitions[at].refusal
+    }
+
     /// Upper bound of what a record takes in a batch.
     #[must_use]
     pub fn estimate(record: &RecordParts<'_, '_>) -> usize {

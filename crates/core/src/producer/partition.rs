@@ -3,6 +3,7 @@
 use super::types::{BatchId, RecordParts};
 use crate::transaction::ProducerIdentity;
 use bytes::{Bytes, BytesMut};
+use kafka_share_messages::ErrorCode;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions, RecordError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -59,6 +60,8 @@ pub(super) struct Partition {
     /// Whether the broker has taken a batch of the current epoch. Until then one batch is in flight at a time: a broker
     /// that does not know the producer takes any first sequence number, so a second batch must not overtake.
     pub(super) confirmed: bool,
+    /// Why the broker had a batch sent again, last; until it takes one.
+    pub(super) refusal: Option<ErrorCode>,
     pub(super) open: Option<Collected>,
     pub(super) waiting: VecDeque<Collected>,
     /// Batches to be numbered again in the new epoch, in order, before all that wait.
@@ -93,6 +96,7 @@ impl Partition {
             leader: -1,
             next_sequence: 0,
             confirmed: false,
+            refusal: None,
             open: None,
             waiting: VecDeque::new(),
             renumbered: VecDeque::new(),

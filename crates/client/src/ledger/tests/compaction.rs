@@ -1,10 +1,10 @@
 //! R1 and R2 over a real log: a member is stopped while others commit, tombstone and compaction passes.
 
 use super::*;
-use crate::{PartitionReader, ProducerRecord};
+use crate::{ErrorKind, PartitionReader, ProducerRecord};
 use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_core::ledger::{ClaimedRange, Claims, GroupClaims, Intent, IntentKey, Layout, LedgerRecord};
-use kafka_share_messages::ApiKey;
+use kafka_share_messages::{ApiKey, ErrorCode};
 
 const KEY: IntentKey = IntentKey { instance: Uuid([8; 16]), counter: 1 };
 
@@ -110,7 +110,18 @@ async fn r2_what_compaction_has_passed_is_dropped() {
 
 #[tokio::test]
 async fn an_owner_that_must_not_be_fenced_blocks() {
-    use kafka_share_messages::ErrorCode;
+    blocked_by(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED).await;
+}
+
+#[tokio::test]
+async fn a_fence_that_is_refused_for_whatever_reason_blocks() {
+    for code in [ErrorCode::INVALID_TRANSACTION_TIMEOUT, ErrorCode::CLUSTER_AUTHORIZATION_FAILED] {
+        blocked_by(code).await;
+    }
+}
+
+/// A member waits for another's prepared transaction, whose coordinator refuses to end it.
+async fn blocked_by(code: ErrorCode) {
     let broker = broker().await;
     let lock = Duration::from_millis(40);
     let (one, two) = (Member::new(&broker, GROUP, lock), Member::new(&broker, GROUP, lock));
@@ -118,10 +129,14 @@ async fn an_owner_that_must_not_be_fenced_blocks() {
     a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
     a.prepare_transaction().await.unwrap();
     b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
-    let refused = FaultAction::Error(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
-    broker.fault(Fault::new(refused).key(ApiKey::INIT_PRODUCER_ID));
+    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID));
     let error = b.commit_transaction().await.unwrap_err();
     assert!(error.is_abortable() && error.to_string().contains("no right to WRITE"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::TransactionAborted);
+    // An operator is told what the coordinator says.
+    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID).times(2));
+    let settled = admin(&broker).settle_ledger("share-ack-ledger", Duration::ZERO).await.unwrap();
+    assert_eq!((settled.fenced, settled.not_fenced, settled.refusal), (0, 2, Some(code)));
     b.abort_transaction().await.unwrap();
     assert_eq!(two.told.lock().unwrap().contended, 1);
     a.commit_transaction().await.unwrap();

@@ -155,15 +155,17 @@ async fn commit_beside(key: &[u8], value: &[u8]) -> (Error, Arc<Member>) {
 async fn records_of_others_newer_ones_and_damaged_ones() {
     let mut intent = vec![1];
     intent.extend([7; 24]);
-    for (key, value, word, kind) in [
-        (&b"user-17"[..], &b"{}"[..], "used for nothing else", ErrorKind::Config),
-        (&intent[..], b"KL\x02", "upgrade", ErrorKind::Unsupported),
-        (&intent[..], b"KL\x01\x01\x07\x00", "must never change", ErrorKind::Config),
-        (&intent[..], b"KL\x01\x01\x08\x00\x01", "damaged", ErrorKind::Protocol),
+    let moving = "create a ledger under another name";
+    for (key, value, word, advice, kind) in [
+        (&b"user-17"[..], &b"{}"[..], "used for nothing else", moving, ErrorKind::Config),
+        (&intent[..], b"KL\x02", "format 2", "upgrade this application", ErrorKind::Unsupported),
+        (&intent[..], b"KL\x01\x01\x07\x00", "must never change", moving, ErrorKind::Config),
+        (&intent[..], b"KL\x01\x01\x08\x00\x01", "damaged", moving, ErrorKind::Protocol),
     ] {
         let (error, member) = commit_beside(key, value).await;
         assert!(error.is_abortable() && error.to_string().contains(word), "{error}");
-        says(&member.tail().error().expect("an error that stays"), kind, &["share-ack-ledger", "offset 0", word]);
+        let words = ["share-ack-ledger", "offset 0", word, advice];
+        says(&member.tail().error().expect("an error that stays"), kind, &words);
     }
 }
 
@@ -187,6 +189,9 @@ async fn a_ledger_that_cannot_be_written_to() {
         broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::PRODUCE));
         let error = producer.commit_transaction().await.unwrap_err();
         assert!(error.is_abortable(), "{error}");
+        let rights =
+            error.to_string().contains("lacks WRITE on it; it needs READ, WRITE, DESCRIBE and DESCRIBE_CONFIGS");
+        assert_eq!(rights, code == ErrorCode::TOPIC_AUTHORIZATION_FAILED, "{error}");
         producer.abort_transaction().await.unwrap();
         member.until_standing(0, Standing::Free).await;
         producer.begin_transaction().unwrap();
@@ -243,4 +248,78 @@ async fn a_ledger_without_enough_replicas_in_sync_and_a_full_disk() {
         producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
         producer.commit_transaction().await.unwrap();
     }
+}
+
+/// With the settings as they are by default: the time of the call is over before that of the record.
+#[tokio::test]
+async fn what_the_ledgers_leader_answers_is_named_when_the_time_is_over() {
+    let run = async |code: ErrorCode| {
+        let broker = broker(2).await;
+        let member = Member::new(&broker, GROUP, SOON);
+        let producer = patient(&broker).await;
+        producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
+        broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::PRODUCE).times(u32::MAX));
+        let error = producer.commit_transaction().await.unwrap_err();
+        says(&error, ErrorKind::Broker, &["ledger share-ack-ledger-", &code.to_string(), code.about()]);
+        assert!(error.is_abortable() && error.code() == Some(code), "{error:?}");
+        broker.clear_faults();
+        producer.abort_transaction().await.unwrap();
+        assert_eq!(member.ends(), [TransactionEnd::Aborted], "nothing is acknowledged");
+    };
+    tokio::join!(run(ErrorCode::NOT_ENOUGH_REPLICAS), run(ErrorCode::KAFKA_STORAGE_ERROR));
+}
+
+/// `max.block.ms` is far below the limits of the requests that are made on the way.
+const BLOCK: Duration = Duration::from_secs(3);
+
+async fn patient(broker: &EmbeddedBroker) -> TransactionalProducer {
+    let settings = TransactionalProducer::builder(&broker.bootstrap_servers(), "a");
+    let producer = settings.share_ack_backend(AckBackendChoice::Ledger).max_block(BLOCK).build().unwrap();
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    producer
+}
+
+#[tokio::test]
+async fn brokers_that_do_not_answer_hold_nobody_longer_than_max_block() {
+    let silent = |key| Fault::new(FaultAction::Ignore).key(key).times(u32::MAX);
+    let staging = async |key: ApiKey| {
+        let broker = broker(2).await;
+        let (member, producer) = (Member::new(&broker, GROUP, SOON), patient(&broker).await);
+        broker.fault(silent(key));
+        let begun = Instant::now();
+        let acks = acks(0, 4, AckType::Accept);
+        let error = producer.send_share_acks_to_transaction(acks, &member.metadata()).await.unwrap_err();
+        assert!(begun.elapsed() < 5 * BLOCK, "{:?}: {error}", begun.elapsed());
+        assert!(error.to_string().contains("share-ack-ledger"), "{error}");
+    };
+    let commit = async |key: ApiKey| {
+        let broker = broker(2).await;
+        let (member, producer) = (Member::new(&broker, GROUP, SOON), patient(&broker).await);
+        drop(producer.send(ProducerRecord::new("out").value("1")).await.unwrap());
+        producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
+        broker.fault(silent(key));
+        let begun = Instant::now();
+        let error = producer.commit_transaction().await.unwrap_err();
+        assert!(begun.elapsed() < 5 * BLOCK, "{:?}: {error}", begun.elapsed());
+        says(&error, ErrorKind::Broker, &["\"out\"", "share-ack-ledger"]);
+        assert!(error.is_abortable(), "{error:?}");
+    };
+    let (metadata, configs) = (ApiKey::METADATA, ApiKey::DESCRIBE_CONFIGS);
+    tokio::join!(staging(metadata), staging(configs), commit(metadata), commit(configs));
+}
+
+/// Only a comparison is left out.
+#[tokio::test]
+async fn an_output_whose_settings_may_not_be_looked_at_is_written_to() {
+    let broker = broker(2).await;
+    let (member, producer) = (Member::new(&broker, GROUP, SOON), patient(&broker).await);
+    drop(producer.send(ProducerRecord::new("out").value("1")).await.unwrap());
+    producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
+    let configs = Rewrite::message(|_, answer: &mut DescribeConfigsResponse| {
+        answer.results.iter_mut().for_each(|r| r.error_code = ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+    });
+    let fault = broker.fault(Fault::new(FaultAction::Rewrite(configs)).key(ApiKey::DESCRIBE_CONFIGS));
+    producer.commit_transaction().await.unwrap();
+    assert_eq!(broker.fault_hits(fault), 1);
 }

@@ -426,5 +426,6 @@ fn memory_is_bounded() {
     log.intent(2, 3, &[accept(7, 7)]);
     let error = reader.handle_records(now, log.fetch(3), -1).unwrap_err();
     assert_eq!(error, LedgerError::TooLarge { partition: 0, limit: 3 });
+    assert!(error.to_string().contains("kshare ledger compact"), "{error}");
     assert_eq!(key(1).instance, Uuid([9; 16]));
 }
