@@ -2,7 +2,7 @@
 
 use super::embedded;
 use super::staging::{RECORDS, Setup, setup};
-use kafka_share::{AckType, ErrorCode, ProducerRecord};
+use kafka_share::{AckType, ErrorCode, ProducerRecord, ShareRecords};
 use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
 use kafka_share_messages::ApiKey;
 use std::collections::BTreeSet;
@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 /// All records of the input are held, and their acknowledgements given; their partitions have three leaders.
 async fn all_held(setup: &Setup) {
-    let (mut held, mut partitions) = (0, BTreeSet::new());
-    while held < RECORDS {
-        let records = setup.poll().await.expect("records");
-        held += records.len();
-        partitions.extend(records.iter().map(|record| record.partition()));
-        setup.consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+    let mut held = Vec::new();
+    while held.iter().map(ShareRecords::len).sum::<usize>() < RECORDS {
+        held.push(setup.poll().await.expect("records"));
     }
+    // Only now: what is acknowledged before a poll goes out with it.
+    for records in &held {
+        setup.consumer.acknowledge_all(records, AckType::Accept).unwrap();
+    }
+    let partitions: BTreeSet<i32> = held.iter().flat_map(|r| r.iter().map(|record| record.partition())).collect();
     assert_eq!(partitions.len(), 3);
 }
 
