@@ -14,7 +14,9 @@ pub enum Severity {
     Retriable,
     /// The transaction must be aborted; then a new one can be begun.
     Abortable,
-    /// This client can do no more (fenced, not authorised, unsupported, wrong use): fix the cause, build a new one.
+    /// The same call can never succeed: mend the cause first. What was refused for its arguments or its order
+    /// ([`InvalidInput`](ErrorKind::InvalidInput), [`InvalidState`](ErrorKind::InvalidState)) has changed nothing, and the
+    /// client goes on; after anything else (fenced, no rights, unsupported) build a new one.
     Fatal,
 }
 
@@ -175,7 +177,7 @@ impl Error {
         self.0.severity == Severity::Abortable
     }
 
-    /// Whether this client can do no more.
+    /// Whether the same call can never succeed; see [`Severity::Fatal`] for what can.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         self.0.severity == Severity::Fatal

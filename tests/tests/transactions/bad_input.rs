@@ -4,8 +4,8 @@ use super::embedded;
 use super::scenarios::{topic, transactional, values};
 use super::staging::setup;
 use kafka_share::{
-    AckType, Error, ErrorKind, KafkaShareConsumer, Producer, ProducerRecord, ShareAcknowledgements, ShareGroupMetadata,
-    TopicIdPartition, TransactionalProducer, Uuid,
+    AckType, Error, ErrorCode, ErrorKind, KafkaShareConsumer, Producer, ProducerRecord, ShareAcknowledgements,
+    ShareGroupMetadata, TopicIdPartition, TransactionalProducer, Uuid,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,8 @@ pub(crate) async fn bad_records_are_refused_and_the_transaction_goes_on(bootstra
     }
     for name in ["", "not a legal/topic name", "..", &"x".repeat(250)] {
         let error = producer.send(ProducerRecord::new(name).value("x")).await.unwrap_err();
-        assert!(!error.is_abortable() && error.kind() != ErrorKind::Fenced, "{name:?}: {error}");
+        assert_eq!(error.code(), Some(ErrorCode::INVALID_TOPIC_EXCEPTION), "{name:?}: {error}");
+        assert!(!error.is_abortable() && error.to_string().contains(&format!("{name:?}")), "{name:?}: {error}");
     }
     assert_eq!(producer.begin_transaction().unwrap_err().kind(), ErrorKind::InvalidState);
     assert_eq!(producer.init_transactions().await.unwrap_err().kind(), ErrorKind::InvalidState);
@@ -55,6 +56,8 @@ pub(crate) async fn bad_records_are_refused_and_the_transaction_goes_on(bootstra
         Err(error) => error,
     };
     assert_eq!(fenced.kind(), ErrorKind::Fenced, "{fenced}");
+    let dead = producer.abort_transaction().await.unwrap_err();
+    assert!(dead.kind() == ErrorKind::Fenced && dead.to_string().contains("a transactional.id of its own"), "{dead}");
 }
 
 /// Stages and must be refused; the transaction can only be aborted then.
@@ -92,9 +95,15 @@ async fn acknowledgements_of_others_are_refused_and_take_nothing_away() {
     let other_member = other.share_group_metadata().unwrap();
     let nobody = ShareGroupMetadata::new("no-such-group", owner.member_id(), owner.member_epoch());
     let later = ShareGroupMetadata::new("g", owner.member_id(), owner.member_epoch() + 1);
-    for member in [&other_member, &nobody, &later] {
+    let refusals = [
+        (&other_member, ErrorCode::INVALID_RECORD_STATE),
+        (&nobody, ErrorCode::UNKNOWN_MEMBER_ID),
+        (&later, ErrorCode::FENCED_MEMBER_EPOCH),
+    ];
+    for (member, code) in refusals {
         let error = refused(&setup.producer, by_hand(), member).await;
-        assert!(!error.to_string().is_empty());
+        let place = format!("in-{}", all[0].0.partition);
+        assert!(error.code() == Some(code) && error.to_string().contains(&place), "{error:?}");
     }
     let mut nowhere = ShareAcknowledgements::new();
     nowhere.add(TopicIdPartition { topic_id: Uuid::from_halves(1, 2), partition: 0 }, 0, 9, AckType::Accept).unwrap();

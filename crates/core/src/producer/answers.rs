@@ -4,7 +4,7 @@ use super::Producer;
 use super::partition::{Phase, Sequenced};
 use super::types::{BatchError, BatchErrorKind, BatchId, Output, ProduceFailure, Written};
 use crate::metadata::{Leader, Node, TopicIdPartition};
-use crate::transaction::{TxnError, TxnErrorKind};
+use crate::transaction::{FENCED, TxnError, TxnErrorKind};
 use kafka_share_messages::produce_response::PartitionProduceResponse;
 use kafka_share_messages::{ErrorCode, ProduceResponse};
 use std::collections::HashMap;
@@ -205,9 +205,10 @@ impl Producer {
         let Some(place) = partition.sent.iter().position(|b| b.id == id) else { return };
         let Some(batch) = partition.sent.remove(place) else { return };
         let place = format!("{}-{}", self.topics[partition.topic].name, partition.index);
+        let advice = if fate == Fate::FailAndFence && self.transaction.is_some() { FENCED } else { "" };
         let text = match code {
-            ErrorCode::NONE => format!("producing to {place}: {detail}"),
-            code => format!("producing to {place}: {code}: {detail}"),
+            ErrorCode::NONE => format!("producing to {place}: {detail}{advice}"),
+            code => format!("producing to {place}: {code}: {detail}{advice}"),
         };
         let code = code.is_err().then_some(code);
         let (kind, txn_kind) = match fate {

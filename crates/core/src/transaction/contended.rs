@@ -197,4 +197,5 @@ impl Transaction {
     }
 }
 
-const FENCED: &str = "; another producer with this transactional id took over";
+pub(crate) const FENCED: &str = "; another producer with this transactional id took over: close this one, and give each producer \
+     that runs at the same time a transactional.id of its own";

@@ -11,6 +11,7 @@ mod errors;
 mod prepared;
 
 pub use checkpoints::{CheckpointError, CheckpointState, Checkpoints, MAX_POOL};
+pub(crate) use contended::FENCED;
 pub use errors::{TxnError, TxnErrorKind, Verdict};
 pub use prepared::{DamagedTransaction, PreparedTransaction};
 
@@ -490,7 +491,7 @@ impl Transaction {
 
     fn fenced_by(&self) -> &'static str {
         match self.may_have_ended() {
-            false => "; another producer with this transactional id took over",
+            false => FENCED,
             true => {
                 "; the transaction has ended before, and whether it was committed is not known: the coordinator aborted it \
                  for its age, or this transactional id was initialised or expired after it was ended"
