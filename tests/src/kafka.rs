@@ -16,7 +16,7 @@ use crate::java;
 use crate::kafka_process::{Node, Process};
 
 /// How long a started broker may take until it answers.
-pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// A one-node Kafka on a free loopback port. It is killed, and its data removed, when this is dropped.
 #[derive(Debug)]

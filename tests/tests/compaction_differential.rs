@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long Kafka's cleaner may take.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// What is compared of a batch: base and last offset, kind, whether it has a delete horizon, producer, sequence, records.
 type Batch = (i64, i64, bool, bool, usize, i32, Vec<(i64, Vec<u8>, bool)>);

@@ -47,7 +47,7 @@ impl Bench {
         let run = tokio::process::Command::new(env!("CARGO_BIN_EXE_kshare"))
             .arg("connect")
             .args(args)
-            .args(["--stop-when-idle", "2"])
+            .args(["--stop-when-idle", "6"])
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();

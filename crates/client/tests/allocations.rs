@@ -9,7 +9,7 @@ use kafka_share_messages::{ApiKey, ShareAcknowledgeResponse};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{GROUP, LONG, Mode, Rig};
 
 /// What a future that has not to wait answers.
@@ -104,6 +104,8 @@ fn r040_commits_that_are_refused_for_now_leave_memory_flat() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (rig, consumer, refusals) = runtime.block_on(async {
         let rig = Rig::new(1).await;
+        // Nothing ends by itself while commits go on.
+        rig.configure("share.record.lock.duration.ms", "60000").await;
         rig.produce(0..3).await;
         let consumer = rig.consumer(Mode::Explicit);
         for records in rig.receive(&consumer, 3).await {
@@ -128,11 +130,12 @@ fn r040_commits_that_are_refused_for_now_leave_memory_flat() {
     };
     // What is set up once: buffers, queues.
     commit(500);
-    let before = rig.broker.fault_hits(refusals);
+    let (before, since) = (rig.broker.fault_hits(refusals), Instant::now());
     let info = measure(|| commit(3_000));
     let asked = rig.broker.fault_hits(refusals) - before;
     println!("{asked} requests, {info:?}");
-    assert!((1..60).contains(&asked), "{asked} requests for 3,000 commits");
+    let most = 60.0_f64.max(15.0 * since.elapsed().as_secs_f64());
+    assert!(asked >= 1 && f64::from(asked) < most, "{asked} requests for 3,000 commits");
     assert!(info.bytes_current < 50_000, "{} bytes more after 3,000 commits", info.bytes_current);
     assert!(consumer.poll_outcomes().is_empty(), "its time is not over");
 }

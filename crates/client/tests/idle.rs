@@ -31,7 +31,7 @@ async fn r020_an_idle_poll_burns_no_cpu() {
     let consumer = KafkaShareConsumer::builder(&servers, "idle").build().expect("consumer");
     consumer.subscribe(["quiet"]).expect("subscribe");
     waits_idly(&consumer, "plain").await;
-    consumer.close(Duration::from_secs(5)).await.expect("close");
+    consumer.close(support::LONG).await.expect("close");
 
     // With a ledger that is followed, first with nothing in it, then with records that wait for another's transaction.
     // Nobody is to be fenced within this test.

@@ -223,7 +223,7 @@ async fn what_another_member_is_about_to_do_waits_without_holding_up_the_rest() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_holds_others_up_is_fenced_and_goes_on() {
     for version in [1, 2] {
-        let lab = Lab::new(version, 4_000).await;
+        let lab = Lab::new(version, 8_000).await;
         let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
         let stopped = lab.transactional("stopped").await;
         let records = some(&first).await;

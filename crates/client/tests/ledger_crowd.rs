@@ -17,7 +17,7 @@ const RECORDS: usize = 600;
 const PARTITIONS: i32 = 2;
 const MEMBERS: u64 = 5;
 const LOCK: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What a member does with a poll's records.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ impl Member {
 
     async fn producer(cluster: &Arc<Cluster>, number: u64) -> TransactionalProducer {
         let builder = TransactionalProducer::builder("", &format!("member-{number}")).cluster(Arc::clone(cluster));
-        let producer = builder.transaction_timeout(Duration::from_secs(10)).build().unwrap();
+        let producer = builder.transaction_timeout(Duration::from_secs(60)).build().unwrap();
         producer.init_transactions().await.unwrap();
         producer
     }

@@ -5,7 +5,9 @@ mod support;
 use kafka_share::{ErrorCode, PartitionReader, Producer, ProducerRecord, Result, TransactionalProducer};
 use kafka_share_broker::{Fault, FaultAction};
 use kafka_share_messages::ApiKey;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use support::{LONG, Rig};
 
@@ -21,14 +23,16 @@ async fn closing_beside_a_commit_never_commits_without_the_records() {
     let refuse = FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     let fault = rig.broker.fault(Fault::new(refuse).key(ApiKey::PRODUCE).times(u32::MAX));
     let late = producer.send(record("never written")).await.unwrap();
-    let committing = tokio::spawn({
+    // The commit has its turn, so that the close cannot abort in time.
+    let mut committing = Box::pin({
         let producer = Arc::clone(&producer);
         async move { producer.commit_transaction().await }
     });
+    assert!(poll_fn(|context| Poll::Ready(committing.as_mut().poll(context).is_pending())).await);
+    let committing = tokio::spawn(committing);
     while rig.broker.fault_hits(fault) == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // The commit has its turn, so that the close cannot abort in time.
     assert!(producer.close(Duration::from_millis(50)).await.is_err());
     assert!(committing.await.unwrap().is_err(), "committed, though a record was given up");
     assert!(late.await.is_err());
@@ -45,7 +49,8 @@ async fn closing_beside_a_commit_never_commits_without_the_records() {
 async fn metrics_have_javas_names_and_the_right_numbers() {
     let rig = Rig::new(1).await;
     let builder = TransactionalProducer::builder("", "measured").cluster(Arc::clone(&rig.cluster));
-    let producer = builder.build().unwrap();
+    // What is sent between two flushes is one batch, however long it takes.
+    let producer = builder.linger(LONG).build().unwrap();
     let metric = |name: &str| producer.metrics().get(name).unwrap_or_else(|| panic!("{name} is missing"));
     assert_eq!((metric("record-send-total"), metric("buffer-total-bytes")), (0.0, 33_554_432.0));
     assert!(metric("request-latency-avg").is_nan());

@@ -257,14 +257,14 @@ async fn r044_renewals_that_the_group_does_not_allow_are_refused_and_the_record_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r151_the_renewer_keeps_locks_while_the_application_works() {
     let rig = Rig::with(1, |bounds| bounds.record_lock_ms.0 = 1_000).await;
-    rig.configure("share.record.lock.duration.ms", "1000").await;
+    rig.configure("share.record.lock.duration.ms", "5000").await;
     rig.produce(0..3).await;
     let builder = KafkaShareConsumer::builder("", "group").cluster(Arc::clone(&rig.cluster));
-    let consumer = builder.acknowledgement_mode(Mode::Explicit).lock_renewal(LONG).build().unwrap();
+    let consumer = builder.acknowledgement_mode(Mode::Explicit).lock_renewal(2 * LONG).build().unwrap();
     consumer.subscribe([rig.topic()]).unwrap();
     let records = rig.receive(&consumer, 3).await;
     let other = rig.consumer(Mode::Explicit);
-    let until = Instant::now() + Duration::from_secs(3);
+    let until = Instant::now() + Duration::from_secs(12);
     while Instant::now() < until {
         assert!(other.poll(SHORT).await.unwrap().is_empty(), "a lock of a busy application ended");
     }
@@ -366,7 +366,7 @@ async fn prefetching_does_not_stall_at_the_limit_of_locks() {
         seen += consumer.acknowledge_all(&records, AckType::Accept).unwrap();
     }
     // Held back once per round of 100 it would take more than two minutes.
-    assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
+    assert!(started.elapsed() < 4 * LONG, "{:?}", started.elapsed());
     consumer.close(LONG).await.unwrap();
 }
 
@@ -382,11 +382,11 @@ async fn r041_r107_a_topic_deleted_and_created_again_under_the_consumer() {
     let taken =
         records.iter().map(|records| consumer.acknowledge_all(records, AckType::Accept).unwrap()).sum::<usize>();
     let started = Instant::now();
-    let outcomes = consumer.commit_sync(LONG).await.unwrap();
+    let outcomes = consumer.commit_sync(2 * LONG).await.unwrap();
     assert!(outcomes.values().all(|o| *o != Outcome::Acknowledged), "{outcomes:?}");
     let told: i64 = consumer.poll_outcomes().iter().map(|o| o.last_offset - o.first_offset + 1).sum();
     assert_eq!(told, taken as i64, "each that was taken has its outcome");
-    assert!(started.elapsed() < Duration::from_secs(5), "not retried to the end");
+    assert!(started.elapsed() < LONG, "not retried to the end");
     rig.produce(0..5).await;
     assert_eq!(offsets(&rig.receive(&consumer, 5).await), (0..5).map(|o| (o, 1)).collect::<Vec<_>>());
     consumer.close(LONG).await.unwrap();
@@ -404,8 +404,13 @@ async fn r017_a_leave_is_not_overtaken_by_a_join_that_is_tried_again() {
     // The join waits for its second try, for about 100 ms.
     consumer.unsubscribe();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let members: usize = rig.broker.dump().groups.iter().map(|g| g.members.len()).sum();
-    assert_eq!(members, 0, "a member that nobody is");
+    // One that nobody is would stay until its session times out, after 45 s.
+    let (members, end) =
+        (|| rig.broker.dump().groups.iter().map(|g| g.members.len()).sum::<usize>(), Instant::now() + LONG);
+    while members() > 0 {
+        assert!(Instant::now() < end, "a member that nobody is");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     // The consumer is none the worse for it.
     rig.produce(0..1).await;
     consumer.subscribe([rig.topic()]).unwrap();
@@ -464,7 +469,7 @@ async fn metrics_have_javas_names_and_the_right_numbers() {
     assert!(value("fetch-total") >= 1.0 && value("bytes-consumed-total") > 100.0);
     assert!(value("heartbeat-total") >= 1.0 && value("rebalance-total") >= 1.0);
     assert!((0.0..=1.0).contains(&value("poll-idle-ratio-avg")) || value("poll-idle-ratio-avg").is_nan());
-    assert_eq!(value("last-poll-seconds-ago"), 0.0);
+    assert!((0.0..LONG.as_secs_f64()).contains(&value("last-poll-seconds-ago")));
     assert!(consumer.metrics().iter().all(|m| m.group.starts_with("consumer-share")));
 }
 

@@ -256,7 +256,7 @@ pub(crate) fn describe_topic_partitions(p: &mut Player) {
 pub(crate) fn coordinators(p: &mut Player) {
     // The internal topics must be there.
     for key_type in [0, 1] {
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
         loop {
             let request =
                 FindCoordinatorRequest { key_type, coordinator_keys: vec![Str::from("k")], ..Default::default() };

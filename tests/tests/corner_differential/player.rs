@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// How long a broker may take to get a partition or a coordinator ready.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) struct Player {
     address: SocketAddr,

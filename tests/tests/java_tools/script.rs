@@ -2,6 +2,7 @@
 
 use kafka_share::{ProducerRecord, TransactionalProducer};
 use kafka_share_tests::tools::{Printed, Tools};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const TOPICS: &str = "org.apache.kafka.tools.TopicCommand";
@@ -136,7 +137,9 @@ impl Player {
 
 fn open(runtime: &Runtime, bootstrap: &str, id: &str, partition: i32) -> TransactionalProducer {
     runtime.block_on(async {
-        let producer = TransactionalProducer::builder(bootstrap, id).build().expect("a producer");
+        // Longer than all the tools take to start, one after the other.
+        let builder = TransactionalProducer::builder(bootstrap, id).transaction_timeout(Duration::from_secs(600));
+        let producer = builder.build().expect("a producer");
         producer.init_transactions().await.expect("init");
         producer.begin_transaction().expect("begin");
         let record = ProducerRecord::new("wide").partition(partition).value(&b"open"[..]);

@@ -239,7 +239,8 @@ async fn a_prepared_transaction_is_ended_by_another_process(bootstrap: &str) {
 
 async fn the_ledger_stays_small(bootstrap: &str) {
     const RECORDS: usize = 200;
-    let stage = Stage::set(bootstrap, RECORDS).await;
+    // Records of one poll go into fifty transactions, one after the other.
+    let stage = Stage::with_lock(bootstrap, RECORDS, 3 * LOCK).await;
     let (consumer, producer) = (stage.consumer(), stage.producer().await);
     let mut left = RECORDS;
     while left > 0 {

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) const LONG: Duration = Duration::from_secs(60);
-pub(crate) const LOCK: Duration = Duration::from_secs(2);
+pub(crate) const LONG: Duration = Duration::from_secs(90);
+/// Of most groups: longer than a step takes, short enough to be waited for.
+pub(crate) const LOCK: Duration = Duration::from_secs(6);
 const TURN: Duration = Duration::from_millis(100);
 pub(crate) const PARTITIONS: i32 = 3;
 
@@ -29,11 +30,17 @@ pub(crate) struct Stage {
     pub(crate) output: String,
     pub(crate) ledger: String,
     pub(crate) group: String,
+    /// `share.record.lock.duration.ms` of its groups.
+    lock: Duration,
 }
 
 impl Stage {
     /// With `records` numbered records on the input.
     pub(crate) async fn set(bootstrap: &str, records: usize) -> Stage {
+        Self::with_lock(bootstrap, records, LOCK).await
+    }
+
+    pub(crate) async fn with_lock(bootstrap: &str, records: usize, lock: Duration) -> Stage {
         let admin = Admin::new(ClientConfig::new(bootstrap)).unwrap();
         let stage = Stage {
             cluster: Arc::clone(admin.cluster()),
@@ -41,6 +48,7 @@ impl Stage {
             output: name("out"),
             ledger: name("ledger"),
             group: name("group"),
+            lock,
         };
         for topic in [&stage.input, &stage.output] {
             admin.create_topic(NewTopic::new(topic, PARTITIONS).replication_factor(1)).await.unwrap();
@@ -53,7 +61,7 @@ impl Stage {
     }
 
     pub(crate) async fn configure(&self, group: &str) {
-        let lock = LOCK.as_millis().to_string();
+        let lock = self.lock.as_millis().to_string();
         let settings = [("share.auto.offset.reset", "earliest"), ("share.record.lock.duration.ms", lock.as_str())];
         self.admin().alter_share_group_configs(group, &settings).await.unwrap();
     }
@@ -122,7 +130,7 @@ impl Stage {
 
     /// Waits until the broker has nothing left for a group. Nothing may be handed out meanwhile.
     pub(crate) async fn until_done(&self, consumer: &KafkaShareConsumer, group: &str) {
-        let (until, quiet) = (Instant::now() + LONG, Instant::now() + LOCK + LOCK / 2);
+        let (until, quiet) = (Instant::now() + LONG, Instant::now() + self.lock + self.lock / 2);
         loop {
             let offsets = self.admin().describe_share_group_offsets(group).await.unwrap();
             // Brokers before 4.3 do not tell the lag, and start offsets trail: what is not done comes again there when its

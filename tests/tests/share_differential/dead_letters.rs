@@ -87,7 +87,7 @@ fn fetch(p: &mut Player, epoch: i32) -> Vec<(i32, i64, i64)> {
 /// Reads a queue's partition until `want` records are there, as a real broker writes them a moment later, and writes
 /// them all down. How they are cut into batches depends on timing.
 fn read(p: &mut Player, queue: Uuid, partition: i32, want: usize) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let mut records = records_of(p, queue, partition);
     while records.len() < want && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(50));

@@ -101,7 +101,7 @@ impl Player {
     /// Waits until the coordinator of a key answers.
     pub(crate) fn coordinator(&mut self, key_type: i8, key: &str) {
         let request = FindCoordinatorRequest { key_type, coordinator_keys: vec![Str::from(key)], ..Default::default() };
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !self.call(&request).coordinators[0].error_code.is_ok() {
             assert!(Instant::now() < deadline, "{key} has no coordinator");
             std::thread::sleep(Duration::from_millis(100));
@@ -110,7 +110,7 @@ impl Player {
 
     /// Joins members to the group and waits until they have partitions: share-partitions exist from then on.
     pub(crate) fn join(&mut self, members: &[&str]) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         for member in members {
             let mut epoch = 0;
             loop {
@@ -173,7 +173,7 @@ impl Player {
         assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
         let asked = metadata_request::MetadataRequestTopic { name: Some(Str::from(name)), ..Default::default() };
         let request = MetadataRequest { topics: Some(vec![asked]), ..Default::default() };
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let led = self.call(&request).topics.iter().all(|t| {
                 t.error_code.is_ok() && !t.partitions.is_empty() && t.partitions.iter().all(|p| p.leader_id >= 0)
@@ -257,7 +257,7 @@ impl Player {
             topic_data: vec![topic],
             ..Default::default()
         };
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             // The transaction coordinator of a real broker may still be busy with the markers of the last one.
             match self.call(&request).responses[0].partition_responses[0].error_code {

@@ -33,7 +33,7 @@ pub(crate) const ALL: &[(&str, Script)] = &[
     ("seed 102", |address| crate::seeded::seeded(address, 102, 2)),
 ];
 
-const LOCK_MS: i64 = 20_000;
+const LOCK_MS: i64 = 60_000;
 
 fn sessions(address: SocketAddr) -> Vec<String> {
     let mut p = Player::new(address, "sessions", 2, LOCK_MS);

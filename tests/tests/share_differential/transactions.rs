@@ -26,7 +26,7 @@ impl Producer {
             transaction_timeout_ms: 60_000,
             ..Default::default()
         };
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let answer = p.conns[0].call(&request, 5).expect("an answer");
             if answer.error_code.is_ok() {
@@ -57,7 +57,7 @@ impl Producer {
             committed,
             ..Default::default()
         };
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let answer = p.conns[0].call(&request, 5).expect("an answer");
             match answer.error_code {

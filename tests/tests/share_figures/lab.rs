@@ -54,6 +54,12 @@ impl Lab {
         place
     }
 
+    /// Sets the interval of the group's heartbeats, in milliseconds.
+    pub(crate) async fn heartbeats_every(&self, place: &Place, interval: &str) {
+        let settings = ShareGroupSettings::new().set("share.heartbeat.interval.ms", interval);
+        self.admin.apply_share_group_settings(&place.group, &settings).await.unwrap();
+    }
+
     /// Writes records whose values are numbers, one partition after the other, as one batch or a few.
     pub(crate) async fn produce(&self, place: &Place, partition: i32, numbers: Range<u32>) {
         for number in numbers {

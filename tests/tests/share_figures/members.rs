@@ -12,6 +12,7 @@ pub(crate) async fn join_of_a_new_group(lab: Arc<Lab>) {
     let mut times = Vec::new();
     for _ in 0..3 {
         let place = lab.place(1).await;
+        lab.heartbeats_every(&place, "15000").await;
         lab.produce(&place, 0, 0..1).await;
         let started = Instant::now();
         let consumer = lab.member(&place);
@@ -21,15 +22,16 @@ pub(crate) async fn join_of_a_new_group(lab: Arc<Lab>) {
     }
     times.sort_unstable();
     lab.show("a new group's first record", format_args!("median {:?} of {times:?}", times[1]));
-    // Without extra heartbeats it is the interval of 5 s.
-    assert!(times[1] < limit(Duration::from_millis(2_500), Duration::from_millis(1_300)), "{times:?}");
+    // Without extra heartbeats it is their interval.
+    assert!(times[1] < limit(Duration::from_secs(12), Duration::from_millis(1_300)), "{times:?}");
 }
 
 /// How soon the records are free shows to a member whose fetches wait for a moment only.
 pub(crate) async fn unsubscribe_frees(lab: Arc<Lab>) {
     let median = after_unsubscribe(&lab, Duration::from_millis(10)).await;
     lab.show("records free for others after unsubscribe", format_args!("{median:?}"));
-    assert!(median < limit(Duration::from_millis(400), Duration::from_millis(100)), "{median:?}");
+    // Who does not free them leaves them to the end of their locks, after half a minute.
+    assert!(median < limit(Duration::from_secs(15), Duration::from_millis(100)), "{median:?}");
 }
 
 /// Kafka 4.4.0 does not wake a fetch that waits already for what is released: its next one brings the records, after
@@ -37,7 +39,7 @@ pub(crate) async fn unsubscribe_frees(lab: Arc<Lab>) {
 pub(crate) async fn unsubscribe_beside_a_waiting_poll(lab: Arc<Lab>) {
     let median = after_unsubscribe(&lab, Duration::from_millis(500)).await;
     lab.show("records with a poll that waited, after unsubscribe", format_args!("{median:?}"));
-    assert!(median < limit(Duration::from_secs(2), Duration::from_millis(600)), "{median:?}");
+    assert!(median < limit(Duration::from_secs(15), Duration::from_millis(600)), "{median:?}");
 }
 
 async fn after_unsubscribe(lab: &Lab, max_wait: Duration) -> Duration {
@@ -67,6 +69,8 @@ async fn after_unsubscribe(lab: &Lab, max_wait: Duration) -> Duration {
 pub(crate) async fn producer_beside_a_waiting_poll(lab: Arc<Lab>) {
     const SENDS: u64 = 50;
     const WARM_UP: u64 = 1000;
+    // So long that no busy machine makes a send wait as long.
+    const WAIT: Duration = Duration::from_secs(5);
     let place = lab.place(1).await;
     let cluster = Cluster::new(ClientConfig::new(&lab.servers)).unwrap();
     let producer = Producer::builder("").cluster(Arc::clone(&cluster)).linger(Duration::ZERO).build().unwrap();
@@ -85,11 +89,12 @@ pub(crate) async fn producer_beside_a_waiting_poll(lab: Arc<Lab>) {
         send().await;
         alone.push(started.elapsed());
     }
-    let consumer = subscribed(&place, lab.builder(&place).cluster(cluster).acknowledgement_mode(IMPLICIT));
+    let builder = lab.builder(&place).cluster(cluster).acknowledgement_mode(IMPLICIT).fetch_max_wait(WAIT);
+    let consumer = subscribed(&place, builder);
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
     let polling = tokio::spawn(async move {
         loop {
-            let records = consumer.poll(Duration::from_secs(5)).await.unwrap();
+            let records = consumer.poll(2 * WAIT).await.unwrap();
             if records.iter().any(|_| arrived.send(Instant::now()).is_err()) {
                 return consumer.close(LONG).await.unwrap();
             }
@@ -119,10 +124,10 @@ pub(crate) async fn producer_beside_a_waiting_poll(lab: Arc<Lab>) {
     lab.show("send with no poll beside it", shown(&alone));
     lab.show("send beside a poll that waits", shown(&sends));
     lab.show("send to arrival at that poll", shown(&latencies));
-    // Behind the fetch it would be 250 ms in the middle, and 471 ms were measured elsewhere.
-    assert!(sends[middle] < limit(Duration::from_millis(50), Duration::from_millis(2)), "{sends:?}");
-    assert!(latencies[middle] < Duration::from_millis(100), "{latencies:?}");
-    assert!(sends[sends.len() - 1] < Duration::from_secs(2), "{sends:?}");
+    // Behind the fetch it would be half of its wait in the middle, as was measured elsewhere.
+    assert!(sends[middle] < limit(WAIT / 5, Duration::from_millis(2)), "{sends:?}");
+    assert!(latencies[middle] < limit(WAIT / 5, Duration::from_millis(100)), "{latencies:?}");
+    assert!(sends[sends.len() - 1] < limit(2 * WAIT, Duration::from_secs(2)), "{sends:?}");
 }
 
 /// Ends at some moment of the half second that the broker holds a fetch for.

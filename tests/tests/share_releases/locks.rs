@@ -10,7 +10,7 @@ fn short_locks(time: Duration) -> ShareGroupSettings {
 }
 
 pub(crate) async fn renewed_locks_hold(lab: &Lab) {
-    const LOCK: Duration = Duration::from_secs(4);
+    const LOCK: Duration = Duration::from_secs(8);
     let place = lab.place_with(1, short_locks(LOCK)).await;
     lab.produce(&place, 0..1).await;
     let consumer = lab.member(&place, EXPLICIT);
@@ -70,7 +70,7 @@ pub(crate) async fn a_renewed_record_comes_again(lab: &Lab) {
 }
 
 pub(crate) async fn lost_locks_have_outcomes(lab: &Lab) {
-    let place = lab.place_with(1, short_locks(Duration::from_secs(1))).await;
+    let place = lab.place_with(1, short_locks(Duration::from_secs(5))).await;
     lab.produce(&place, 0..5).await;
     let late = lab.member(&place, EXPLICIT);
     let records = receive(&late, 5).await;

@@ -1,14 +1,14 @@
 //! Members that come, go and share the work.
 
 use crate::lab::{EXPLICIT, IMPLICIT, LONG, Lab, SHORT, joined, numbers, receive};
-use kafka_share::admin::NewTopic;
+use kafka_share::admin::{NewTopic, ShareGroupSettings};
 use kafka_share::{AckType, ErrorCode, Outcome};
 use kafka_share_messages::ShareFetchRequest;
 use kafka_share_tests::raw::Raw;
 use std::time::{Duration, Instant};
 
 /// Locks last 30 s: what comes sooner did not wait for one.
-const AT_ONCE: Duration = Duration::from_secs(12);
+const AT_ONCE: Duration = Duration::from_secs(25);
 
 pub(crate) async fn unsubscribing_frees_records_at_once(lab: &Lab) {
     let place = lab.place(1).await;
@@ -86,9 +86,9 @@ pub(crate) async fn a_topic_that_comes_later_is_found(lab: &Lab) {
     consumer.close(LONG).await.unwrap();
 }
 
-/// A new member hears of its assignment with a heartbeat, and those are 5 s apart later on.
+/// A new member hears of its assignment with a heartbeat, and those are 15 s apart here later on.
 pub(crate) async fn join_to_first_record_is_quick(lab: &Lab) {
-    let place = lab.place(1).await;
+    let place = lab.place_with(1, ShareGroupSettings::new().set("share.heartbeat.interval.ms", "15000")).await;
     lab.produce(&place, 0..1).await;
     let mut times = Vec::new();
     for _ in 0..3 {
@@ -100,8 +100,8 @@ pub(crate) async fn join_to_first_record_is_quick(lab: &Lab) {
         consumer.close(LONG).await.unwrap();
     }
     let best = times.iter().min().unwrap();
-    // The best of three, as all scenarios keep the machine busy; one that waits for a heartbeat takes 5 s each time.
-    assert!(*best < Duration::from_secs(4), "{times:?}");
+    // The best of three, as all scenarios keep the machine busy; one that waits for a heartbeat takes 15 s each time.
+    assert!(*best < Duration::from_secs(12), "{times:?}");
 }
 
 /// Somebody else goes on with the member's share session, so that its next request has an epoch that the broker refuses.

@@ -97,17 +97,17 @@ pub(crate) async fn r041_r107_a_topic_deleted_and_created_again_under_the_consum
     let taken =
         records.iter().map(|records| consumer.acknowledge_all(records, AckType::Accept).unwrap()).sum::<usize>();
     let started = Instant::now();
-    let outcomes = consumer.commit_sync(LONG).await.unwrap();
+    let outcomes = consumer.commit_sync(2 * LONG).await.unwrap();
     let told = consumer.poll_outcomes();
     // A leader that has not heard of the deletion yet takes them; whatever comes of them, it is one thing and told once.
     let committed = outcomes.get(&(place.topic.clone(), 0));
     assert!(told.iter().all(|o| committed.is_none_or(|committed| o.outcome == *committed)), "{outcomes:?}, {told:?}");
     let told: i64 = told.iter().map(|o| o.last_offset - o.first_offset + 1).sum();
     assert_eq!(told, taken as i64, "each that was taken has its outcome");
-    assert!(started.elapsed() < Duration::from_secs(20), "retried to the end: {:?}", started.elapsed());
+    assert!(started.elapsed() < LONG, "retried to the end: {:?}", started.elapsed());
     // Deletion takes its time on a real broker.
     while lab.admin.create_topic(NewTopic::new(&place.topic, 1)).await.is_err() {
-        assert!(started.elapsed() < LONG, "the topic cannot be created again");
+        assert!(started.elapsed() < 2 * LONG, "the topic cannot be created again");
         tokio::time::sleep(SHORT).await;
     }
     lab.produce(&place, 5..10).await;
@@ -137,7 +137,7 @@ pub(crate) async fn r107_a_deleted_topic_does_not_hold_up_the_records_of_another
     let count = |o: &kafka_share::AckOutcome| (o.last_offset - o.first_offset + 1) as usize;
     assert_eq!(told.iter().map(count).sum::<usize>(), said, "each has its outcome: {told:?}");
     while committed.get(&place) != Some(&Outcome::Acknowledged) {
-        assert!(started.elapsed() < Duration::from_secs(20), "they wait for their locks: {committed:?}");
+        assert!(started.elapsed() < AT_ONCE, "they wait for their locks: {committed:?}");
         let records = consumer.poll(SHORT).await.unwrap();
         consumer.acknowledge_all(&records, AckType::Accept).unwrap();
         committed = consumer.commit_sync(LONG).await.unwrap();
@@ -150,7 +150,7 @@ pub(crate) async fn r107_a_deleted_topic_does_not_hold_up_the_records_of_another
 }
 
 /// Locks last 30 s: what comes sooner did not wait for one.
-const AT_ONCE: Duration = Duration::from_secs(15);
+const AT_ONCE: Duration = Duration::from_secs(25);
 
 /// Nothing is asked for without an assignment, and no more than a broker's waits allow while nothing comes.
 pub(crate) async fn r020_an_idle_member_asks_for_little_and_goes_on_with_its_assignment(lab: &Lab) {

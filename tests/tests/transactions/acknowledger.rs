@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-const CLOSE: Duration = Duration::from_secs(10);
+const CLOSE: Duration = Duration::from_secs(30);
 
 async fn acknowledger(setup: &Setup) -> TransactionalShareAcknowledger {
     let settings = TransactionalProducer::builder("", "acks").cluster(Arc::clone(&setup.cluster));
-    let acknowledger = TransactionalShareAcknowledger::new(settings.max_block(Duration::from_secs(5))).unwrap();
+    let acknowledger = TransactionalShareAcknowledger::new(settings.max_block(Duration::from_secs(30))).unwrap();
     acknowledger.init_transactions().await.unwrap();
     acknowledger
 }
@@ -119,7 +119,7 @@ async fn an_unknown_outcome_is_completed_and_not_aborted() {
     let broker = embedded(2).await;
     let setup = setup(&broker).await;
     let settings = TransactionalProducer::builder("", "acks").cluster(Arc::clone(&setup.cluster));
-    let acknowledger = TransactionalShareAcknowledger::new(settings.max_block(Duration::from_secs(1))).unwrap();
+    let acknowledger = TransactionalShareAcknowledger::new(settings.max_block(Duration::from_secs(4))).unwrap();
     acknowledger.init_transactions().await.unwrap();
     let (_, acks) = accepted(&setup).await.expect("records");
     let member = setup.consumer.share_group_metadata().unwrap();

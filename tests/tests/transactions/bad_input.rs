@@ -10,13 +10,13 @@ use kafka_share::{
 use std::sync::Arc;
 use std::time::Duration;
 
-const CLOSE: Duration = Duration::from_secs(10);
+const CLOSE: Duration = Duration::from_secs(30);
 
 /// What is refused at `send` is no part of the transaction, which goes on as if it had not been tried.
 pub(crate) async fn bad_records_are_refused_and_the_transaction_goes_on(bootstrap: &str) {
     let (cluster, topic) = topic(bootstrap, 1).await;
     let builder = TransactionalProducer::builder("", &format!("{topic}-txn")).cluster(Arc::clone(&cluster));
-    let producer = builder.max_block(Duration::from_secs(2)).build().unwrap();
+    let producer = builder.max_block(Duration::from_secs(20)).build().unwrap();
     producer.init_transactions().await.unwrap();
     producer.begin_transaction().unwrap();
     let send = async |value: &str| drop(producer.send(ProducerRecord::new(&topic).value(value)).await.unwrap());
@@ -94,7 +94,8 @@ async fn acknowledgements_of_others_are_refused_and_take_nothing_away() {
     }
     let other_member = other.share_group_metadata().unwrap();
     let nobody = ShareGroupMetadata::new("no-such-group", owner.member_id(), owner.member_epoch());
-    let later = ShareGroupMetadata::new("g", owner.member_id(), owner.member_epoch() + 1);
+    // Far beyond: the next one is the owner's as soon as it hears of the other member.
+    let later = ShareGroupMetadata::new("g", owner.member_id(), owner.member_epoch() + 100);
     let refusals = [
         (&other_member, ErrorCode::INVALID_RECORD_STATE),
         (&nobody, ErrorCode::UNKNOWN_MEMBER_ID),

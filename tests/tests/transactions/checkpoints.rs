@@ -8,7 +8,7 @@ use kafka_share::{
     AckType, AcknowledgementMode, Admin, CheckpointCoordinator, CheckpointState, ClientConfig, ErrorKind,
     KafkaShareConsumer, ProducerRecord, ShareAcknowledgements, TransactionalProducer, TransactionalProducerBuilder,
 };
-use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction};
+use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction, GroupBounds};
 use kafka_share_messages::ApiKey;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,7 +105,7 @@ async fn an_abort_that_was_not_answered_does_not_block_its_transactional_id() {
     let coordinator = CheckpointCoordinator::open(settings(&broker.bootstrap_servers(), &topic), 2).await.unwrap();
     write(&coordinator, &topic, "given up").await;
     coordinator.transaction().await.unwrap().producer().flush().await.unwrap();
-    let slow = broker.fault(Fault::new(FaultAction::Delay(Duration::from_millis(300))).key(ApiKey::END_TXN));
+    let slow = broker.fault(Fault::new(FaultAction::Delay(Duration::from_secs(3))).key(ApiKey::END_TXN));
     tokio::select! {
         result = coordinator.abort_current() => unreachable!("it is answered later: {result:?}"),
         () = async { while broker.fault_hits(slow) == 0 { tokio::time::sleep(Duration::from_millis(5)).await } } => {}
@@ -195,12 +195,14 @@ impl Processor {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_processor_that_dies_at_every_step_counts_each_record_once() {
     for version in [1, 2] {
-        let broker = embedded(version).await;
+        // Every death costs what was acquired a delivery, seen or not, and at the limit it is archived.
+        let bounds = GroupBounds { delivery_count_limit: (2, 10_000), ..GroupBounds::default() };
+        let builder = EmbeddedBroker::builder().nodes(3).transaction_version(version).group_bounds(bounds);
+        let broker = builder.start().await.unwrap();
         let Setup { cluster, consumer, producer } = setup(&broker).await;
         drop((consumer, producer));
-        // Every aborted transaction costs its records a delivery, and at the limit they are archived.
         let admin = Admin::on(Arc::clone(&cluster));
-        admin.alter_share_group_configs("g", &[("share.delivery.count.limit", "10")]).await.unwrap();
+        admin.alter_share_group_configs("g", &[("share.delivery.count.limit", "10000")]).await.unwrap();
         let mut store = Store::default();
         let mut processor = Processor::start(&broker, &store).await;
         let mut deaths = DEATHS.into_iter().flat_map(|death| [Death::Never, death]).cycle();
@@ -215,7 +217,8 @@ async fn a_processor_that_dies_at_every_step_counts_each_record_once() {
                 broker.expire_locks("g");
             }
         }
-        assert_eq!(store.counted, RECORDS, "version {version}: the processor's own count");
+        let left = broker.dump().share;
+        assert_eq!(store.counted, RECORDS, "version {version}: the processor's own count, {left:?}");
         processor.coordinator.notify_checkpoint_complete(store.checkpoint).await.unwrap();
         let mut output: Vec<usize> =
             values(&Arc::clone(&cluster), "out").await.iter().map(|v| v.parse().unwrap()).collect();

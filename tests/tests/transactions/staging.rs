@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const CLOSE: Duration = Duration::from_secs(10);
+const CLOSE: Duration = Duration::from_secs(30);
 pub(crate) const RECORDS: usize = 60;
 
 pub(crate) struct Setup {
@@ -66,7 +66,7 @@ impl Setup {
     }
 
     pub(crate) async fn poll(&self) -> Option<ShareRecords> {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + Duration::from_secs(30);
         while Instant::now() < until {
             let records = self.consumer.poll(Duration::from_millis(500)).await.unwrap();
             if !records.is_empty() {
@@ -159,7 +159,7 @@ async fn r076_a_refused_acknowledgement_makes_the_transaction_abort_only() {
     assert!(setup.producer.commit_transaction().await.unwrap_err().is_abortable());
     setup.producer.abort_transaction().await.unwrap();
     setup.producer.begin_transaction().unwrap();
-    let fenced = ShareGroupMetadata::new(member.group_id(), member.member_id(), member.member_epoch() + 1);
+    let fenced = ShareGroupMetadata::new(member.group_id(), member.member_id(), member.member_epoch() + 100);
     let mut acks = ShareAcknowledgements::new();
     acks.add(tp, offset + 1, offset + 1, AckType::Accept).unwrap();
     assert!(setup.producer.send_share_acks_to_transaction(acks, &fenced).await.is_err());

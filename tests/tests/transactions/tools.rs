@@ -6,6 +6,7 @@ use kafka_share::{Compression, ProducerRecord, TransactionalProducer};
 use kafka_share_tests::kafka::RealKafka;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Records of one batch.
 const RECORDS: usize = 10;
@@ -16,7 +17,8 @@ pub(crate) async fn kafka_tools_find_our_batches_well_formed(kafka: &RealKafka) 
     let mut producers = Vec::new();
     for codec in Compression::ALL {
         let builder = TransactionalProducer::builder("", &id(codec)).cluster(Arc::clone(&cluster)).compression(codec);
-        let producer = builder.build().unwrap();
+        // It stays open for longer than the tools take to start.
+        let producer = builder.transaction_timeout(Duration::from_secs(600)).build().unwrap();
         producer.init_transactions().await.unwrap();
         producer.begin_transaction().unwrap();
         send_batch(&producer, &topic).await;

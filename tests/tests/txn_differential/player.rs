@@ -18,7 +18,7 @@ use kafka_share_wire::records::{BatchBuilder, BatchOptions};
 use kafka_share_wire::{Str, Uuid};
 
 /// How long a broker may take for what it does in the background.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Producer id and epoch.
 pub(crate) type Identity = (i64, i16);

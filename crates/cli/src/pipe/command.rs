@@ -200,9 +200,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_comes_late_is_no_answer_to_the_next_batch() {
-        let mut late =
-            running(&["sh", "-c", "while read -r line; do echo \"$line\"; (sleep 0.05; echo stray) & done"], false);
+        let folder = tempfile::tempdir().unwrap();
+        let go = folder.path().join("go");
+        let script =
+            "while read -r line; do echo \"$line\"; (until [ -e \"$0\" ]; do sleep 0.01; done; echo stray) & done";
+        let mut late = running(&["sh", "-c", script, go.to_str().unwrap()], false);
         assert_eq!(late.exchange(b"a\n", 1).await.unwrap(), [b"a"]);
+        std::fs::write(&go, "").unwrap();
         let (.., output) = late.child.as_mut().unwrap();
         assert_eq!(output.fill_buf().await.unwrap(), b"stray\n");
         assert!(matches!(late.exchange(b"b\n", 1).await, Err(Unanswered::TooMany(_))));

@@ -75,7 +75,7 @@ fn json_loses_nothing() {
 fn a_count_that_is_not_reached_is_exit_code_1() {
     let rig = Rig::new();
     rig.produce("orders", "one\n");
-    let args = ["consume", "orders", "--group", "g", "--from-beginning", "--count", "2", "--timeout", "3s"];
+    let args = ["consume", "orders", "--group", "g", "--from-beginning", "--count", "2", "--timeout", "15s"];
     let run = rig.run(&args);
     run.fails(1, &["1 of 2 records came within --timeout"]);
     assert_eq!(run.out, "one\n");

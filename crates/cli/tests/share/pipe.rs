@@ -179,15 +179,18 @@ fn a_signal_ends_it_in_order() {
     rig.lag_becomes("g", 0);
 }
 
-/// Kills the pipe and its program at random moments; in the end each line is in the output once.
+/// Kills the pipe and its program at random moments; in the end each line is in the output once. A kill costs what it held
+/// a delivery: `deliveries` are more than it can come to.
 #[cfg(unix)]
-fn killed_over_and_over(kshare: &Kshare, runtime: &tokio::runtime::Runtime, lines: usize, time: Duration) {
+fn killed_over_and_over(kshare: &Kshare, runtime: &tokio::runtime::Runtime, deliveries: u32, time: Duration) {
+    let lines: usize = 20_000;
     let mut moments = kafka_share_tests::dice::Dice::new(7, 0);
     let input: String = (0..lines).map(|n| format!("{n}\n")).collect();
     kshare.run_with(&["produce", "in", "--partitions", "2"], input.as_bytes()).ok();
     let mut settings = vec!["groups", "config", "g"];
+    let deliveries = format!("share.delivery.count.limit={deliveries}");
     for setting in [
-        "share.delivery.count.limit=10",
+        deliveries.as_str(),
         "share.record.lock.duration.ms=2000",
         "share.session.timeout.ms=2000",
         "share.heartbeat.interval.ms=500",
@@ -242,18 +245,20 @@ fn killed_over_and_over_each_line_is_in_the_output_once() {
         record_lock_ms: (1_000, 60_000),
         session_timeout_ms: (1_000, 60_000),
         heartbeat_ms: (100, 15_000),
+        delivery_count_limit: (2, 10_000),
         ..GroupBounds::default()
     };
     let rig = Rig::with(|builder| builder.topic("in", 2).topic("out", 2).group_bounds(bounds));
-    killed_over_and_over(&rig, &rig.runtime, 20_000, Duration::from_secs(15));
+    killed_over_and_over(&rig, &rig.runtime, 10_000, Duration::from_secs(15));
 }
 
 #[cfg(unix)]
 #[test]
 fn killed_over_and_over_on_kafka_4_4_0() {
-    let Some(kafka) = RealKafka::start("killed_over_and_over_on_kafka_4_4_0", "4.4.0") else { return };
+    let limit = ["group.share.max.delivery.count.limit=25"];
+    let Some(kafka) = RealKafka::start_with("killed_over_and_over_on_kafka_4_4_0", "4.4.0", &limit) else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let kshare = Kshare { servers: kafka.bootstrap() };
     kshare.run_with(&["produce", "out", "--partitions", "2"], b"").ok();
-    killed_over_and_over(&kshare, &runtime, 20_000, Duration::from_secs(20));
+    killed_over_and_over(&kshare, &runtime, 25, Duration::from_secs(20));
 }

@@ -41,7 +41,7 @@ fn a_missing_topic_is_created_where_the_broker_allows_it() {
     rig.produce("fresh", "one\n");
     assert_eq!(rig.consume("fresh", "g", 1, &[]), ["one"]);
     let strict = Rig::with(|builder| builder.auto_create_topics(false));
-    let args = ["produce", "fresh", "--property", "default.api.timeout.ms=2000"];
+    let args = ["produce", "fresh", "--property", "default.api.timeout.ms=6000"];
     strict.run_with(&args, b"one\n").fails(1, &["\"fresh\" does not exist", "--partitions N"]);
     strict.run_with(&["produce", "fresh", "--partitions", "3"], b"one\n").ok();
     strict.run_with(&["produce", "fresh", "--partitions", "9"], b"two\n").ok();

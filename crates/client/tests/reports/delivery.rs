@@ -100,9 +100,11 @@ async fn r001_a_partition_whose_last_acknowledgements_ride_along_is_forgotten() 
         assert!(Instant::now() < end, "{:?}", session());
         assert!(consumer.poll(Duration::from_millis(20)).await.unwrap().is_empty());
     }
-    let fetches = count(&rig, ApiKey::SHARE_FETCH);
+    let (fetches, since) = (count(&rig, ApiKey::SHARE_FETCH), Instant::now());
     assert!(consumer.poll(Duration::from_millis(500)).await.unwrap().is_empty());
-    assert!(rig.broker.fault_hits(fetches) <= 11, "{} fetches in half a second", rig.broker.fault_hits(fetches));
+    // Each is held for 50 ms.
+    let (fetched, most) = (rig.broker.fault_hits(fetches), since.elapsed().as_millis() / 50 + 1);
+    assert!(u128::from(fetched) <= most, "{fetched} fetches in {:?}", since.elapsed());
     let wide = rig.broker.dump().share.partitions.into_iter().find(|p| p.topic == WIDE).unwrap();
     assert_eq!(wide.acquired, 0, "{wide:?}");
 }
@@ -247,14 +249,14 @@ async fn r049_a_broker_that_never_shows_a_group_config_is_named() {
     let rig = Rig::new(3).await;
     let last = rig.broker.nodes()[2].id;
     let (_, asked) = behind(&rig, last);
-    let config = ClientConfig::new(&rig.broker.bootstrap_servers()).default_api_timeout(Duration::from_secs(2));
+    let config = ClientConfig::new(&rig.broker.bootstrap_servers()).default_api_timeout(Duration::from_secs(8));
     let admin = Admin::new(config).unwrap();
     let altered = admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "latest")]).await;
     let error = altered.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().contains(&format!("broker {last} does not show")), "{error}");
     let asked = asked.load(Ordering::SeqCst);
-    assert!((2..40).contains(&asked), "asked {asked} times");
+    assert!((2..100).contains(&asked), "asked {asked} times");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -337,7 +339,7 @@ async fn acknowledgements_of_what_is_not_held_are_refused_and_change_nothing() {
 async fn r167_a_stream_yields_for_as_long_as_there_are_records() {
     const RECORDS: i64 = 50_000;
     let rig = Rig::new(1).await;
-    let wait = Duration::from_secs(2);
+    let wait = Duration::from_secs(5);
     let consumer = Arc::new(builder(&rig).max_poll_records(200).fetch_max_wait(wait).build().unwrap());
     consumer.subscribe([rig.topic()]).unwrap();
     let stall = 2 * wait;

@@ -77,12 +77,12 @@ async fn r020_partitions_without_a_leader_are_consumed_once_they_have_one() {
     });
     // The session ends, and with it what the client believed of leaders is looked up again.
     rig.broker.restart_node(leader_of(&rig, &rig.topic(), 0));
-    let end = Instant::now() + Duration::from_secs(2);
-    while Instant::now() < end {
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(2) {
         assert!(consumer.poll(SHORT).await.unwrap().is_empty());
     }
-    let asked = rig.broker.fault_hits(gone);
-    assert!((2..60).contains(&asked), "{asked} requests for metadata in two seconds");
+    let (asked, seconds) = (rig.broker.fault_hits(gone), since.elapsed().as_secs_f64());
+    assert!(asked >= 2 && f64::from(asked) < 30.0 * seconds, "{asked} requests for metadata in {seconds} s");
     rig.broker.clear_faults();
     rig.produce(1..2).await;
     assert_eq!(offsets(&rig.receive(&consumer, 1).await), [(1, 1)]);
@@ -116,7 +116,7 @@ async fn r011_a_former_leader_is_not_asked_again_once_it_named_the_new_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r085_a_connection_that_the_broker_closed_for_idleness_is_no_error() {
-    let idle = 300;
+    let idle = 2_000;
     let broker = EmbeddedBroker::builder().configure(|c| c.connections_max_idle_ms = idle).start().await.unwrap();
     let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
     for _ in 0..3 {
@@ -132,7 +132,7 @@ async fn r086_a_session_whose_connection_was_idle_ends_aloud_and_starts_anew() {
     let broker = EmbeddedBroker::builder()
         .nodes(3)
         .topic(WIDE, 3)
-        .configure(|c| c.connections_max_idle_ms = 1_500)
+        .configure(|c| c.connections_max_idle_ms = 5_000)
         .start()
         .await
         .unwrap();
@@ -331,12 +331,11 @@ async fn r008_a_leader_that_moved_without_a_word_on_where_is_looked_up() {
     let polling = tokio::spawn(async move { offsets(&[consumer.poll(LONG).await.unwrap()]) });
     let old = leader_of(&rig, &rig.topic(), 0);
     let new = rig.broker.nodes().iter().map(|n| n.id).find(|id| *id != old).unwrap();
-    let moved = Instant::now();
     assert!(rig.broker.move_leader(&rig.topic(), 0, new));
     rig.produce(1..2).await;
-    // No error, and a wait that is a look at the metadata away: some milliseconds, on an idle machine.
+    // No error, and a wait that is a look at the metadata away: some milliseconds, on an idle machine. Else the poll ends
+    // without a record, long before a heartbeat.
     assert_eq!(polling.await.unwrap(), [(1, 1)]);
-    assert!(moved.elapsed() < Duration::from_secs(5), "{:?}", moved.elapsed());
     let unnamed = unnamed.load(Ordering::SeqCst);
     assert!((1..10).contains(&unnamed), "{unnamed} answers that name no leader");
 }

@@ -70,11 +70,11 @@ async fn abort_frees_staged_records(lab: Lab) -> Check {
 }
 
 async fn staged_records_outlive_lock_and_session(lab: Lab) -> Check {
-    let (topic, mut member, mut producer) = start(&lab, &[("share.record.lock.duration.ms", "2000")]).await?;
+    let (topic, mut member, mut producer) = start(&lab, &[("share.record.lock.duration.ms", "5000")]).await?;
     stage(&topic, &member, &producer).await?;
     member.close_session(&topic).await?;
     let mut other = lab.another(&member, &topic).await?;
-    tokio::time::sleep(Duration::from_millis(2500)).await;
+    tokio::time::sleep(Duration::from_millis(5500)).await;
     other.acquire_nothing(&topic, "all records are staged, whatever became of lock and session").await?;
     producer.end(true).await?;
     lab.lag_becomes(&member.group, &topic, 3, 0).await

@@ -169,7 +169,7 @@ async fn lost_connection_frees_what_was_acquired(lab: Lab) -> Check {
     let mut other = lab.another(&member, &topic).await?;
     member.acquire_exactly(&topic, 0..2, 1).await?;
     member.vanish();
-    let again = tokio::time::timeout(Duration::from_secs(10), other.acquire(&topic, 2)).await;
+    let again = tokio::time::timeout(Duration::from_secs(20), other.acquire(&topic, 2)).await;
     let Ok(again) = again else {
         return crate::expect::fail("records of a member whose connection is gone stay locked");
     };

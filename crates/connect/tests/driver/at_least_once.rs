@@ -177,8 +177,8 @@ async fn r140_one_partition_keeps_four_tasks_busy_at_the_same_time() {
 async fn r151_locks_are_renewed_while_a_put_takes_longer_than_the_lock() {
     let bench = Bench::start(1).await;
     bench.load(1, values(10), false).await;
-    let (sink, puts) = waiting(1, Duration::from_secs(7));
-    let config = bench.config(&[("tasks.max", "2"), ("share.acquisition.lock.timeout.ms", "3000")]);
+    let (sink, puts) = waiting(1, Duration::from_secs(14));
+    let config = bench.config(&[("tasks.max", "2"), ("share.acquisition.lock.timeout.ms", "6000")]);
     let mut worker = Worker::start(config, sink).await.expect("worker");
     until(&worker, "10 accepted", |s| accepted(s) == 10).await;
     bench.all_done(&[(0, 10)]).await;

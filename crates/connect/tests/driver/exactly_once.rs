@@ -122,12 +122,12 @@ async fn r151_locks_renewed_while_a_put_is_tried_again_still_commit_with_its_out
     bench.load(1, values(10), false).await;
     let first = AtomicUsize::new(0);
     // Longer than the lock, and a try that fails in between.
-    let wait = Some(std::time::Duration::from_secs(5));
+    let wait = Some(std::time::Duration::from_secs(10));
     let sink = sending(move |_| match first.fetch_add(1, Ordering::Relaxed) {
         0 => Err(ConnectError::Retriable { message: "busy".into(), backoff: wait }),
         _ => Ok(()),
     });
-    let lock = ("share.acquisition.lock.timeout.ms", "3000");
+    let lock = ("share.acquisition.lock.timeout.ms", "6000");
     let config = bench.config(&[("errors.retry.timeout", "-1"), ("tasks.max", "2"), lock, EXACTLY_ONCE]);
     let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
     until(&worker, "10 accepted", |s| accepted(s) == 10).await;

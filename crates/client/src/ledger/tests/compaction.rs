@@ -50,14 +50,14 @@ async fn is_in_the_log(broker: &EmbeddedBroker) -> bool {
 
 /// A member that has acquired the records 0 to 4 and was stopped; the winner has committed them and tombstoned its intent.
 async fn stopped(broker: &EmbeddedBroker, compact: bool) -> (Arc<Member>, TransactionalProducer) {
-    let config = ClientConfig::new(&broker.bootstrap_servers()).request_timeout(Duration::from_secs(1));
+    let config = ClientConfig::new(&broker.bootstrap_servers()).request_timeout(Duration::from_secs(6));
     let member = Member::on(Cluster::new(config).unwrap(), GROUP, SOON);
     let zombie = producer(broker, "zombie").await;
     // Its first commit attaches its reader, which then reads on.
     zombie.send_share_acks_to_transaction(acks(90, 90, AckType::Accept), &member.metadata()).await.unwrap();
     zombie.commit_transaction().await.unwrap();
     member.until_standing(90, Standing::Done(AckType::Accept)).await;
-    // Nothing that it asks for is answered any more, until it gives up and asks anew.
+    // Nothing that it asks for is answered any more, until it gives up and asks anew: later than all that others do here.
     let stop = broker.fault(Fault::new(FaultAction::Ignore).key(ApiKey::FETCH));
     while broker.fault_hits(stop) == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;

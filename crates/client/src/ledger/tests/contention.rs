@@ -53,7 +53,7 @@ async fn an_owner_that_is_about_to_commit_is_waited_for() {
 async fn a_stopped_owner_is_fenced_and_learns_it_from_the_ledger() {
     for version in [1, 2] {
         let broker = broker(version).await;
-        let lock = Duration::from_millis(400);
+        let lock = Duration::from_secs(2);
         let (one, two) = (Member::new(&broker, GROUP, lock), Member::new(&broker, GROUP, lock));
         let (a, b) = (producer(&broker, "a").await, producer(&broker, "b").await);
         drop(a.send(ProducerRecord::new("out").value("a")).await.unwrap());

@@ -226,28 +226,29 @@ async fn partitions_that_were_added_end_it() {
 
 #[tokio::test]
 async fn a_ledger_without_enough_replicas_in_sync_and_a_full_disk() {
-    for code in [ErrorCode::NOT_ENOUGH_REPLICAS, ErrorCode::KAFKA_STORAGE_ERROR] {
-        let broker = broker(2).await;
-        let member = Member::new(&broker, GROUP, SOON);
-        let mut settings = TransactionalProducer::builder(&broker.bootstrap_servers(), "a");
-        for (name, value) in [("delivery.timeout.ms", "600"), ("request.timeout.ms", "300"), ("retry.backoff.ms", "50")]
-        {
-            settings.set(name, value).unwrap();
-        }
-        let producer = settings.build().unwrap();
-        producer.init_transactions().await.unwrap();
-        producer.begin_transaction().unwrap();
-        producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
-        broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::PRODUCE).times(u32::MAX));
-        let error = producer.commit_transaction().await.unwrap_err();
-        assert!(error.is_abortable() && error.to_string().contains("share-ack-ledger"), "{error}");
-        producer.abort_transaction().await.unwrap();
-        assert_eq!(member.ends(), [TransactionEnd::Aborted], "nothing is acknowledged");
-        broker.clear_faults();
-        producer.begin_transaction().unwrap();
-        producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
-        producer.commit_transaction().await.unwrap();
+    tokio::join!(cannot_append(ErrorCode::NOT_ENOUGH_REPLICAS), cannot_append(ErrorCode::KAFKA_STORAGE_ERROR));
+}
+
+async fn cannot_append(code: ErrorCode) {
+    let broker = broker(2).await;
+    let member = Member::new(&broker, GROUP, SOON);
+    let mut settings = TransactionalProducer::builder(&broker.bootstrap_servers(), "a");
+    for (name, value) in [("delivery.timeout.ms", "5000"), ("request.timeout.ms", "2500"), ("retry.backoff.ms", "50")] {
+        settings.set(name, value).unwrap();
     }
+    let producer = settings.build().unwrap();
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
+    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::PRODUCE).times(u32::MAX));
+    let error = producer.commit_transaction().await.unwrap_err();
+    assert!(error.is_abortable() && error.to_string().contains("share-ack-ledger"), "{error}");
+    producer.abort_transaction().await.unwrap();
+    assert_eq!(member.ends(), [TransactionEnd::Aborted], "nothing is acknowledged");
+    broker.clear_faults();
+    producer.begin_transaction().unwrap();
+    producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
+    producer.commit_transaction().await.unwrap();
 }
 
 /// With the settings as they are by default: the time of the call is over before that of the record.
