@@ -220,7 +220,7 @@ fn killed_over_and_over(kshare: &Kshare, runtime: &tokio::runtime::Runtime, deli
         assert_eq!(killed.code, None, "it was to be killed: {}", killed.err);
         kills += 1;
     }
-    let rest = pipe(kshare, &[&small[..], &["--until-idle", "10s"]].concat(), &["sed", "-u", "s/^/x/"]);
+    let rest = pipe(kshare, &[&small[..], &["--until-idle", "15s"]].concat(), &["sed", "-u", "s/^/x/"]);
     let done = counts(rest);
     // What was left open is ended by its age; readers wait for that.
     let (mut written, end) = (Vec::new(), Instant::now() + LIMIT);
