@@ -246,15 +246,27 @@ async fn r049_a_group_config_is_waited_for_at_every_broker() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r049_a_broker_that_never_shows_a_group_config_is_named() {
+    tokio::join!(never_shown(false), never_shown(true));
+}
+
+/// In the end no broker answers any more, where `silent` says so: it is still the one that is behind.
+async fn never_shown(silent: bool) {
     let rig = Rig::new(3).await;
     let last = rig.broker.nodes()[2].id;
     let (_, asked) = behind(&rig, last);
     let config = ClientConfig::new(&rig.broker.bootstrap_servers()).default_api_timeout(Duration::from_secs(8));
     let admin = Admin::new(config).unwrap();
-    let altered = admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "latest")]).await;
+    let fall_silent = async {
+        until("it is asked again", || asked.load(Ordering::SeqCst) >= 2).await;
+        if silent {
+            rig.broker.fault(Fault::new(FaultAction::Ignore).key(ApiKey::METADATA).times(u32::MAX));
+        }
+    };
+    let altering = admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "latest")]);
+    let (altered, ()) = tokio::join!(altering, fall_silent);
     let error = altered.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.to_string().contains(&format!("broker {last} does not show")), "{error}");
+    assert!(error.to_string().contains(&format!("broker {last} does not show")), "silent: {silent}: {error}");
     let asked = asked.load(Ordering::SeqCst);
     assert!((2..100).contains(&asked), "asked {asked} times");
 }
