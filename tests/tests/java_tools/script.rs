@@ -90,7 +90,9 @@ impl Player {
         let group = "--topic jobs --group-id workers --offset-reset-strategy earliest";
         let pattern = "--acknowledgement-mode sync --ack-pattern accept,release,renew,reject --max-messages 25";
         self.says(VERIFIABLE, &format!("{group} {pattern}"), "\"success\":true");
-        self.says(PERFORMANCE, "--topic jobs --group second --num-records 1 --timeout 2000", "timeout (2000 ms)");
+        // Another group, from the end on: nothing comes. (ShareConsumerPerformance gives itself 100 ms beyond its timeout, and
+        // fails where a busy machine takes longer.)
+        self.says(CONSOLE, "--topic jobs --group second --timeout-ms 10000", "Processed a total of 0 messages");
     }
 
     fn share_groups(&mut self) {
