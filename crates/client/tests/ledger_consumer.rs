@@ -8,8 +8,10 @@ use kafka_share::{
     PartitionReader, Producer, ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords,
     TopicIdPartition, TransactionSession, TransactionalProducer,
 };
-use kafka_share_broker::{EmbeddedBroker, GroupBounds};
+use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction, GroupBounds, Rewrite};
+use kafka_share_messages::{ApiKey, ApiVersionsResponse, ErrorCode, ShareFetchResponse};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -234,6 +236,7 @@ async fn a_member_that_holds_others_up_is_fenced_and_goes_on() {
         let second = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
         let taken_over = some(&second).await;
         assert_eq!(offsets(&taken_over), offsets(&records));
+        assert!((count(&second, "fences") - 1.0).abs() < 0.1);
         let producer = lab.transactional("t").await;
         process(&producer, &second, &taken_over).await;
         producer.commit_transaction().await.unwrap();
@@ -449,4 +452,129 @@ async fn records_that_could_not_be_staged_are_not_accepted_by_the_next_poll_in_i
         assert!(Instant::now() < until, "only {again:?} came again");
         again.extend(consumer.poll(SHORT).await.unwrap().iter().map(|r| r.partition()));
     }
+}
+
+/// When the locks of the records end, in broker time.
+fn locked_until(lab: &Lab) -> Vec<u64> {
+    let shares = lab.broker.dump().share;
+    shares.partitions.iter().flat_map(|p| &p.locks).map(|lock| lock.expires_ms).collect()
+}
+
+/// Answers to fetches tell a lock of a minute; only those with records, a third of that: so these have less than half left.
+fn short_locks(lab: &Lab, empty: &Arc<AtomicUsize>) {
+    let empty = Arc::clone(empty);
+    let told = Rewrite::message(move |_, answer: &mut ShareFetchResponse| {
+        let mut partitions = answer.responses.iter().flat_map(|t| &t.partitions);
+        if partitions.any(|p| !p.acquired_records.is_empty()) {
+            answer.acquisition_lock_timeout_ms = 20_000;
+        } else {
+            empty.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    lab.broker.fault(Fault::new(FaultAction::Rewrite(told)).key(ApiKey::SHARE_FETCH).times(u32::MAX));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_that_are_half_over_are_renewed_before_a_commit_where_brokers_can() {
+    for renews in [true, false] {
+        let lab = Lab::new(2, 60_000).await;
+        if !renews {
+            // As Kafka 4.1.
+            let first = Rewrite::message(|_, answer: &mut ApiVersionsResponse| {
+                let share = [ApiKey::SHARE_FETCH, ApiKey::SHARE_ACKNOWLEDGE];
+                let keys = answer.api_keys.iter_mut().filter(|k| share.iter().any(|s| s.0 == k.api_key));
+                keys.for_each(|k| k.max_version = 1);
+            });
+            lab.broker.fault(Fault::new(FaultAction::Rewrite(first)).key(ApiKey::API_VERSIONS).times(u32::MAX));
+        }
+        let cluster = Cluster::new(ClientConfig::new(&lab.broker.bootstrap_servers())).unwrap();
+        let lab = Lab { cluster, ..lab };
+        let empty = Arc::new(AtomicUsize::new(0));
+        short_locks(&lab, &empty);
+        let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+        let producer = lab.transactional("t").await;
+        let records = some(&consumer).await;
+        process(&producer, &consumer, &records).await;
+        let before = locked_until(&lab);
+        let later = async |answers: usize| {
+            let wanted = empty.load(Ordering::SeqCst) + answers;
+            let until = Instant::now() + LONG;
+            while empty.load(Ordering::SeqCst) < wanted {
+                assert!(consumer.poll(SHORT).await.unwrap().is_empty() && Instant::now() < until);
+            }
+        };
+        // The second is asked for once the first was taken in.
+        later(2).await;
+        assert_eq!(locked_until(&lab), before);
+        let told = lab.broker.fault(Fault::new(FaultAction::Delay(Duration::ZERO)).key(ApiKey::SHARE_ACKNOWLEDGE));
+        producer.prepare_transaction().await.unwrap();
+        if renews {
+            let until = Instant::now() + LONG;
+            while locked_until(&lab) == before {
+                assert!(Instant::now() < until, "no lock is renewed");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(locked_until(&lab).iter().all(|end| *end > before[0]));
+        } else {
+            later(2).await;
+            assert_eq!(locked_until(&lab), before);
+        }
+        assert_eq!(lab.broker.fault_hits(told), u32::from(renews));
+        producer.commit_transaction().await.unwrap();
+        lab.until_done(&consumer).await;
+        assert_eq!(lab.output().await, all_values(10));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_that_the_broker_refuses_after_the_commit_are_counted_and_harmless() {
+    let lab = Lab::new(2, 30_000).await;
+    let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    let records = some(&first).await;
+    process(&producer, &first, &records).await;
+    let lost = FaultAction::Error(ErrorCode::INVALID_RECORD_STATE);
+    lab.broker.fault(Fault::new(lost).key(ApiKey::SHARE_ACKNOWLEDGE).times(u32::MAX));
+    producer.commit_transaction().await.unwrap();
+    assert_eq!(told(&first.poll_outcomes()), [(0, 9, Outcome::Acknowledged)]);
+    // What was not told with a fetch is told at the end.
+    first.close(LONG).await.unwrap();
+    assert!((count(&first, "unconfirmed") - 10.0).abs() < 0.1, "{}", count(&first, "unconfirmed"));
+    assert!(count(&first, "confirmed") < 0.1);
+    lab.broker.clear_faults();
+    lab.broker.expire_locks(GROUP);
+    let second = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    lab.until_done(&second).await;
+    assert!((count(&second, "done-elsewhere") - 10.0).abs() < 0.1);
+    assert_eq!(lab.output().await, all_values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_that_is_read_from_its_start_again_is_counted() {
+    let lab = Lab::new(2, 30_000).await;
+    // Nobody else fetches.
+    let gone = FaultAction::Error(ErrorCode::OFFSET_OUT_OF_RANGE);
+    lab.broker.fault(Fault::new(gone).key(ApiKey::FETCH));
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    // What was held when that came, if anything was, comes again.
+    let until = Instant::now() + LONG;
+    while lab.output().await.is_empty() {
+        assert!(Instant::now() < until);
+        let records = some(&consumer).await;
+        producer.begin_transaction().unwrap();
+        for record in &records {
+            let value = record.value().unwrap().to_vec();
+            drop(producer.send(ProducerRecord::new("out").value(value)).await.unwrap());
+        }
+        let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
+        let member = consumer.share_group_metadata().unwrap();
+        let staged = producer.send_share_acks_to_transaction(acks, &member).await;
+        if staged.is_err() || producer.commit_transaction().await.is_err() {
+            producer.abort_transaction().await.unwrap();
+        }
+    }
+    lab.until_done(&consumer).await;
+    assert!((count(&consumer, "restarts") - 1.0).abs() < 0.1);
+    assert_eq!(lab.output().await, all_values(10));
 }

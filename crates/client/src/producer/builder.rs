@@ -368,7 +368,8 @@ impl TransactionalProducerBuilder {
         self
     }
 
-    /// `share.ack.ledger.topic` (default `share-ack-ledger`): the topic of the [ledger](crate::ledger).
+    /// `share.ack.ledger.topic` (default `share-ack-ledger`): the topic of the [ledger](crate::ledger), whose
+    /// guide lists all of its properties.
     pub fn ledger_topic(mut self, name: impl Into<String>) -> Self {
         self.settings.ledger.topic = name.into();
         self

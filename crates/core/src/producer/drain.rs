@@ -211,8 +211,10 @@ impl Producer {
         }
         let p = &self.partitions[at];
         let place = format!("{}-{}", self.topics[p.topic].name, p.index);
+        let refusal = p.refusal.map(|code| format!(": its leader answers {code} ({})", code.about()));
+        let refusal = refusal.unwrap_or_default();
         for batch in expired {
-            let text = format!("records for {place} were not delivered within {} ms", limit.as_millis());
+            let text = format!("records for {place} were not delivered within {} ms{refusal}", limit.as_millis());
             self.fail_expired(at, &batch, text, doubtful);
         }
     }

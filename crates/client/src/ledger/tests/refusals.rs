@@ -242,7 +242,8 @@ async fn cannot_append(code: ErrorCode) {
     producer.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &member.metadata()).await.unwrap();
     broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::PRODUCE).times(u32::MAX));
     let error = producer.commit_transaction().await.unwrap_err();
-    assert!(error.is_abortable() && error.to_string().contains("share-ack-ledger"), "{error}");
+    let told = [error.to_string().contains("share-ack-ledger"), error.to_string().contains(&code.to_string())];
+    assert!(error.is_abortable() && told == [true; 2], "{error}");
     producer.abort_transaction().await.unwrap();
     assert_eq!(member.ends(), [TransactionEnd::Aborted], "nothing is acknowledged");
     broker.clear_faults();
