@@ -1,10 +1,11 @@
 //! Transactions that outlive the process that began them: prepared, resumed, recovered.
 
 use super::scenarios::{topic, values};
+use kafka_share::admin::TransactionFilter;
 use kafka_share::net::Cluster;
 use kafka_share::{
-    ClientConfig, ErrorKind, PreparedTransaction, ProducerRecord, TransactionSession, TransactionalProducer,
-    TransactionalProducerBuilder,
+    Admin, ClientConfig, ErrorCode, ErrorKind, PreparedTransaction, ProducerRecord, TransactionSession,
+    TransactionalProducer, TransactionalProducerBuilder,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,6 +80,17 @@ pub(crate) async fn what_a_dead_process_left_open_is_found(bootstrap: &str) {
         send(&session, &topic, "left").await;
         session.producer().flush().await.unwrap();
         drop(session);
+        let left = |filter: TransactionFilter| {
+            let admin = Admin::on(Arc::clone(&cluster));
+            let prefix = topic.clone();
+            async move { admin.list_transactions(&filter.id_prefix(&prefix)).await.unwrap() }
+        };
+        let ongoing = left(TransactionFilter::ongoing()).await;
+        let ids: Vec<(&str, &str)> = ongoing.iter().map(|t| (t.transactional_id.as_str(), t.state.as_str())).collect();
+        assert_eq!(ids, [(topic.as_str(), "Ongoing")]);
+        assert_eq!(left(TransactionFilter::default().producer_id(ongoing[0].producer_id)).await, ongoing);
+        let old = TransactionFilter::ongoing().running_longer_than(Duration::from_secs(3_600));
+        assert!(left(old).await.is_empty() && left(TransactionFilter::default().state("Dead")).await.is_empty());
         let found = TransactionSession::recover(settings(bootstrap, &topic)).await.unwrap().expect("it is open");
         if commit {
             found.commit().await.unwrap();
@@ -87,6 +99,7 @@ pub(crate) async fn what_a_dead_process_left_open_is_found(bootstrap: &str) {
         }
         assert_eq!(values(&cluster, &topic).await.len(), seen);
         assert!(TransactionSession::recover(settings(bootstrap, &topic)).await.unwrap().is_none(), "it is over");
+        assert!(left(TransactionFilter::ongoing()).await.is_empty());
     }
 }
 
@@ -103,7 +116,11 @@ pub(crate) async fn papers_of_other_clusters_and_ids_are_refused_and_change_noth
     strange.identity.id += 1_000;
     let session = TransactionSession::resume(settings(bootstrap, &topic), &strange).await.unwrap();
     let error = session.commit().await.unwrap_err();
-    assert_ne!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Fenced, Some(ErrorCode::INVALID_PRODUCER_ID_MAPPING)),
+        "{error}"
+    );
     assert!(values(&cluster, &topic).await.is_empty());
     TransactionSession::resume(settings(bootstrap, &topic), &prepared).await.unwrap().commit().await.unwrap();
     assert_eq!(values(&cluster, &topic).await, ["value"]);

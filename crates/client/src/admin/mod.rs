@@ -24,6 +24,7 @@ mod group_settings;
 mod groups;
 mod offsets;
 mod topics;
+mod transactions;
 
 pub use configs::{ConfigEntry, ConfigResource};
 pub use group_offsets::{OffsetReset, PartitionOutcomes, SharePartitionOffset};
@@ -31,6 +32,7 @@ pub use group_settings::{AutoOffsetReset, GroupSetting, SettingKind, ShareGroupS
 pub use groups::{GroupFilter, GroupListing, ShareGroupDescription, ShareGroupMember};
 pub use offsets::{Isolation, OffsetSpec};
 pub use topics::{BrokerDescription, ClusterDescription, NewTopic, PartitionDescription, TopicDescription};
+pub use transactions::{TransactionFilter, TransactionListing};
 
 use crate::net::Cluster;
 use crate::{ClientConfig, Error, Result};

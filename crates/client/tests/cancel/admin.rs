@@ -4,6 +4,7 @@
 use crate::support::{GROUP, LONG, Mode, Rig};
 use kafka_share::admin::{
     AutoOffsetReset, ConfigResource, GroupFilter, Isolation, NewTopic, OffsetReset, OffsetSpec, ShareGroupSettings,
+    TransactionFilter,
 };
 use kafka_share::ledger::NewLedger;
 use kafka_share::{Admin, ClientConfig};
@@ -45,6 +46,7 @@ async fn admin_methods_dropped_at_every_await_point() {
         },
         share_group_settings => async |a: &Admin| { a.share_group_settings(GROUP).await.is_ok() },
         apply_share_group_settings => async |a: &Admin| { a.apply_share_group_settings(GROUP, &settings).await.is_ok() },
+        list_transactions => async |a: &Admin| a.list_transactions(&TransactionFilter::ongoing()).await.is_ok(),
         list_groups => async |a: &Admin| { a.list_groups().await.is_ok_and(|g| g.len() == 1) },
         list_groups_with => async |a: &Admin| { a.list_groups_with(&GroupFilter::default()).await.is_ok() },
         describe_share_group => async |a: &Admin| { a.describe_share_group(GROUP).await.is_ok() },
