@@ -157,7 +157,7 @@ impl World {
                 }
                 let groups =
                     vec![GroupClaims { group: "g".into(), generation: 0, claims: Claims::from([(TP, claimed)]) }];
-                let intent = Intent { transactional_id: "t".into(), two_phase, groups };
+                let intent = Intent { transactional_id: "t".into(), two_phase, native: false, groups };
                 self.record(producer % 4, true, &LedgerRecord::Intent(key(counter), intent));
             }
             Step::Tombstone { producer, counter } => {

@@ -64,7 +64,7 @@ fn ledger() {
     let range = |first, last, ack| ClaimedRange { first, last, ack };
     let claims = vec![range(5, 9, AckType::Accept), range(10, 10, AckType::Reject), range(900, 1000, AckType::Accept)];
     let groups = vec![GroupClaims { group: "g".into(), generation: 2, claims: BTreeMap::from([(tp, claims)]) }];
-    let intent = Intent { transactional_id: "app-1".into(), two_phase: false, groups };
+    let intent = Intent { transactional_id: "app-1".into(), two_phase: false, native: false, groups };
     let key = IntentKey { instance: Uuid([9; 16]), counter: 1 };
     let (key, value) = LedgerRecord::Intent(key, intent).encode(layout);
     write("ledger", "intent", &[&key[..], &value.unwrap_or_default()].concat());

@@ -126,7 +126,8 @@ async fn write(cluster: &Arc<Cluster>, topic_id: Uuid, intents: u64) -> Result<(
             let first = 1_000_000_000 + i64::try_from(counter)? * 10;
             let claims = Claims::from([(tp, vec![ClaimedRange { first, last: first + 9, ack: AckType::Accept }])]);
             let part = GroupClaims { group: GROUP.into(), generation: 0, claims };
-            let intent = Intent { transactional_id: "writer".into(), two_phase: false, groups: vec![part] };
+            let intent =
+                Intent { transactional_id: "writer".into(), two_phase: false, native: false, groups: vec![part] };
             let key = IntentKey { instance, counter };
             before.push(key);
             let (key, value) = LedgerRecord::Intent(key, intent).encode(layout);

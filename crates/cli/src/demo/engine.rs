@@ -83,9 +83,10 @@ impl Engine {
             BackendArg::Ledger => Ok("ledger"),
             BackendArg::Auto if !offered => Ok("ledger"),
             BackendArg::Auto | BackendArg::Native if offered => Ok("native"),
+            BackendArg::Both if offered => Ok("both"),
             _ => Err(Failure::new(
                 "this cluster has no transactional acknowledgements (KIP-1289 is not in any released Kafka): leave out \
-                 --backend native, for the ledger",
+                 --backend, for the ledger",
             )),
         }
     }
@@ -100,7 +101,7 @@ impl Engine {
         for topic in [&plan.input_topic, &plan.output_topic] {
             self.admin.create_topic(NewTopic::new(topic.as_str(), plan.partitions)).await?;
         }
-        if plan.backend == "ledger" {
+        if plan.has_ledger() {
             self.create_ledger(plan).await?;
         }
         let group = self.admin.alter_share_group_configs(&plan.group, &[("share.auto.offset.reset", "earliest")]).await;
@@ -155,7 +156,7 @@ impl Engine {
     pub(super) async fn finish(&self, plan: &Plan) {
         if self.embedded.is_none() {
             let mut topics = vec![plan.input_topic.as_str(), plan.output_topic.as_str()];
-            if plan.backend == "ledger" {
+            if plan.has_ledger() {
                 topics.push(&plan.ledger);
             }
             if let Err(error) = self.admin.delete_topics(&topics).await {

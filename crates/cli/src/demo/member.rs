@@ -81,7 +81,7 @@ impl MemberArgs {
     }
 
     fn plan(&self) -> Result<Plan, Failure> {
-        let backend = ["none", "native", "ledger"].into_iter().find(|b| *b == self.backend);
+        let backend = ["none", "native", "ledger", "both"].into_iter().find(|b| *b == self.backend);
         Ok(Plan {
             input_topic: self.input_topic.clone(),
             output_topic: self.output_topic.clone(),

@@ -104,6 +104,8 @@ pub(crate) enum BackendArg {
     Native,
     /// The acknowledgement ledger, on any broker
     Ledger,
+    /// Native, and the ledger beside it, as members do that move from the one to the other
+    Both,
 }
 
 impl Semantics {
@@ -128,7 +130,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) batch: usize,
     pub(crate) deadline: Instant,
-    /// none, native or ledger
+    /// none, native, ledger or both
     pub(crate) backend: &'static str,
     /// Topic of the ledger, where there is one.
     pub(crate) ledger: String,
@@ -140,6 +142,11 @@ impl Plan {
     /// Properties of consumers and producers.
     fn backend_properties(&self) -> [(&str, &str); 2] {
         [("share.ack.transaction.backend", self.backend), ("share.ack.ledger.topic", &self.ledger)]
+    }
+
+    /// Whether the run needs a ledger.
+    fn has_ledger(&self) -> bool {
+        matches!(self.backend, "ledger" | "both")
     }
 
     fn transactional_ids(&self) -> impl Iterator<Item = String> {

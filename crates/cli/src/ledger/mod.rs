@@ -2,6 +2,7 @@
 
 mod create;
 mod generation;
+mod leave;
 mod settle;
 mod show;
 
@@ -24,6 +25,7 @@ Examples:
   kshare ledger describe --bootstrap-server HOST:9092
   kshare ledger check --bootstrap-server HOST:9092
   kshare ledger compact --older-than 5m --bootstrap-server HOST:9092
+  kshare ledger leave billing --wait 1m --bootstrap-server HOST:9092
   kshare ledger raise billing --bootstrap-server HOST:9092"
 )]
 pub(crate) struct LedgerArgs {
@@ -41,6 +43,8 @@ enum Command {
     Check(show::CheckArgs),
     /// Settles what dead applications left: ends their transactions, and removes intents that nobody needs.
     Compact(settle::CompactArgs),
+    /// Has a group's members go on natively, where the cluster offers that.
+    Leave(leave::LeaveArgs),
     /// Has the ledger forget a group whose records are to come again.
     Raise(generation::RaiseArgs),
 }
@@ -80,6 +84,7 @@ pub(crate) async fn run(args: LedgerArgs) -> Result<(), Failure> {
         Command::Describe(args) => show::describe(args).await,
         Command::Check(args) => show::check(args).await,
         Command::Compact(args) => settle::run(args).await,
+        Command::Leave(args) => leave::run(args).await,
         Command::Raise(args) => generation::run(args).await,
     }
 }

@@ -6,6 +6,7 @@ use crate::{progress, text};
 use clap::Args;
 use kafka_share::ledger::{LedgerDescription, LedgerIntent, LedgerPartition};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `kshare ledger describe`.
@@ -71,13 +72,25 @@ pub(super) async fn describe(args: DescribeArgs) -> Result<(), Failure> {
         }));
         text::table(&mut out, &rows)?;
     }
-    let raised: Vec<_> = found.partitions.iter().flat_map(|p| &p.generations).collect();
-    if !raised.is_empty() {
-        let mut rows = vec![vec![], text::row([&"GROUP", &"GENERATION"])];
-        rows.extend(raised.iter().map(|(group, generation)| text::row([group, generation])));
-        text::table(&mut out, &rows)?;
+    tell_groups(&found)
+}
+
+/// Groups whose generation was raised, or that have left the ledger.
+fn tell_groups(found: &LedgerDescription) -> Result<(), Failure> {
+    let mut groups: BTreeMap<&String, (u64, &str)> = BTreeMap::new();
+    for partition in &found.partitions {
+        partition
+            .generations
+            .iter()
+            .for_each(|(group, generation)| groups.entry(group).or_insert((0, "no")).0 = *generation);
+        partition.left.iter().for_each(|group| groups.entry(group).or_insert((0, "no")).1 = "yes");
     }
-    Ok(())
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let mut rows = vec![vec![], text::row([&"GROUP", &"GENERATION", &"LEFT"])];
+    rows.extend(groups.iter().map(|(group, (generation, left))| text::row([group, generation, left])));
+    text::table(&mut std::io::stdout(), &rows)
 }
 
 pub(super) async fn check(args: CheckArgs) -> Result<(), Failure> {
@@ -139,6 +152,7 @@ fn as_json(found: &LedgerDescription) -> Value {
             "producer_id": i.producer_id,
             "producer_epoch": i.producer_epoch,
             "two_phase": i.two_phase,
+            "native": i.native,
             "timestamp": i.timestamp,
             "age_ms": u64::try_from(since(i).as_millis()).unwrap_or(u64::MAX),
             "groups": i.groups,
@@ -155,6 +169,7 @@ fn as_json(found: &LedgerDescription) -> Value {
             "to_confirm": done.filter_map(|i| i.unconfirmed).sum::<u64>(),
             "open": p.intents.iter().filter(|i| i.open).map(intent).collect::<Vec<_>>(),
             "generations": p.generations,
+            "left": p.left,
             "faults": p.faults,
         })
     };

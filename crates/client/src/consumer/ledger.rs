@@ -37,7 +37,8 @@ impl LedgerLink {
 
     /// Whether it is looked for before the first record is asked for.
     pub(super) fn is_wanted(&self) -> bool {
-        matches!(self.settings.backend, Some(AckBackendChoice::Ledger | AckBackendChoice::Auto))
+        let backend = self.settings.backend;
+        matches!(backend, Some(AckBackendChoice::Ledger | AckBackendChoice::Both | AckBackendChoice::Auto))
     }
 
     /// The reader of the group's partition, where there is one.
@@ -97,6 +98,10 @@ impl LedgerMember for Member {
         self.0.attach_ledger(topic, settings)
     }
 
+    fn needs_intent(&self) -> Option<bool> {
+        self.0.ledger.tail().map(|tail| tail.with(|r| r.needs_intent()))
+    }
+
     fn stage(&self, acks: &ShareAcknowledgements) -> Result<Box<dyn StagedPart>> {
         staged::stage_by_hand(&self.0, acks)
     }
@@ -110,6 +115,13 @@ impl Shared {
             return config(format!(
                 "the producer's acknowledgements go by the ledger, and share.ack.transaction.backend of this consumer of share \
                  group {:?} is {own:?}: let both have the same",
+                self.group_id.as_str()
+            ));
+        }
+        if self.ledger.settings.backend == Some(AckBackendChoice::Both) && settings.is_ledger_only() {
+            return config(format!(
+                "share.ack.transaction.backend of this consumer of share group {:?} is both, and its producer's acknowledgements go \
+                 by the ledger alone: let both have the same",
                 self.group_id.as_str()
             ));
         }
@@ -259,7 +271,8 @@ async fn look_for(shared: &Shared) -> Result<Found> {
     if settings.backend == Some(AckBackendChoice::Auto) {
         let versions = shared.cluster.features(deadline).await?;
         if transactional_acknowledgements_offered(&versions) {
-            return Ok(None);
+            let found = LedgerTopic::find(&shared.cluster, &settings.topic, deadline).await?;
+            return Ok(found.map(Arc::new));
         }
     }
     let topic = LedgerTopic::open(&shared.cluster, &settings.topic, settings.auto_create, deadline).await?;

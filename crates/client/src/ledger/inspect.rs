@@ -9,7 +9,7 @@ use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::ErrorCode;
 use kafka_share_wire::Str;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -37,6 +37,8 @@ pub struct LedgerPartition {
     pub intents: Vec<LedgerIntent>,
     /// Generations above 0, by group.
     pub generations: BTreeMap<String, u64>,
+    /// Groups that have left the ledger: their members acknowledge natively.
+    pub left: BTreeSet<String>,
     /// Why members would refuse to work with it: records of somebody else, of a newer format, or damaged.
     pub faults: Vec<String>,
 }
@@ -56,6 +58,8 @@ pub struct LedgerIntent {
     pub producer_epoch: i16,
     /// Whether only those who prepared it may end it (KIP-939).
     pub two_phase: bool,
+    /// Whether its acknowledgements are in the transaction at the brokers too, which know of them with its commit.
+    pub native: bool,
     /// When it was written, in milliseconds since 1970.
     pub timestamp: i64,
     /// By group: the number of records that it acknowledges.
@@ -96,7 +100,7 @@ pub struct LedgerSettlement {
 }
 
 /// Start offsets by group and share-partition; `None` for groups that have none.
-type Starts = HashMap<Str, Option<HashMap<TopicIdPartition, i64>>>;
+pub(super) type Starts = HashMap<Str, Option<HashMap<TopicIdPartition, i64>>>;
 
 impl Admin {
     /// Reads a ledger from its first record to its end.
@@ -119,6 +123,7 @@ impl Admin {
             records: survey.records(),
             intents: survey.intents().iter().map(|(offset, found)| intent(*offset, found, survey, &starts)).collect(),
             generations: survey.generations().iter().map(|(group, n)| (group.to_string(), *n)).collect(),
+            left: survey.left().map(ToString::to_string).collect(),
             faults: survey.faults().iter().map(ToString::to_string).collect(),
         });
         Ok(LedgerDescription { topic: topic.to_owned(), partitions: partitions.collect() })
@@ -187,16 +192,25 @@ impl Admin {
         let ledger = self.open_ledger(topic).await?;
         let partition = ledger.layout.partition_for(group);
         let surveys = self.survey(&ledger, Some(partition)).await?;
-        let raised = surveys.iter().find_map(|(survey, ..)| survey.generations().get(group)).copied().unwrap_or(0);
-        let intents = surveys.iter().flat_map(|(survey, ..)| survey.intents().values());
-        let claimed = intents.flat_map(|i| &i.intent.groups).filter(|g| g.group == *group).map(|g| g.generation);
-        let generation = claimed.fold(raised, u64::max) + 1;
-        let (key, value) = LedgerRecord::Generation { group: Str::from(group), generation }.encode(ledger.layout);
+        let generation = surveys.iter().map(|(survey, ..)| survey.generation(group)).max().unwrap_or(0) + 1;
+        let record = LedgerRecord::Generation { group: Str::from(group), generation };
+        self.write_of_group(&ledger, partition, &record).await?;
+        Ok(generation)
+    }
+
+    /// Writes what holds for a group, outside of a transaction.
+    pub(super) async fn write_of_group(
+        &self,
+        ledger: &LedgerTopic,
+        partition: i32,
+        record: &LedgerRecord,
+    ) -> Result<()> {
+        let (key, value) = record.encode(ledger.layout);
         let producer = Producer::builder("").cluster(Arc::clone(self.cluster())).linger(Duration::ZERO).build()?;
-        let record = ProducerRecord::new(topic).partition(partition).key(&key[..]);
+        let record = ProducerRecord::new(&ledger.name).partition(partition).key(&key[..]);
         let value = value.unwrap_or_default();
         producer.send(record.value(&value[..])).await?.await?;
-        Ok(generation)
+        Ok(())
     }
 
     /// Members drop what they know when the generation is raised, and with it what they have committed and the broker was not
@@ -214,13 +228,13 @@ impl Admin {
         }
     }
 
-    async fn open_ledger(&self, topic: &str) -> Result<LedgerTopic> {
+    pub(super) async fn open_ledger(&self, topic: &str) -> Result<LedgerTopic> {
         let deadline = Instant::now() + self.cluster().config().default_api_timeout;
         LedgerTopic::open(self.cluster(), topic, false, deadline).await
     }
 
     /// One partition, or all, with their numbers and ends.
-    async fn survey(&self, ledger: &LedgerTopic, only: Option<i32>) -> Result<Vec<(Survey, i32, i64)>> {
+    pub(super) async fn survey(&self, ledger: &LedgerTopic, only: Option<i32>) -> Result<Vec<(Survey, i32, i64)>> {
         let (cluster, isolation) = (Arc::clone(self.cluster()), Isolation::ReadUncommitted);
         let from = match only {
             Some(partition) => {
@@ -240,7 +254,7 @@ impl Admin {
         Ok(surveys)
     }
 
-    async fn start_offsets(&self, surveys: &[(Survey, i32, i64)]) -> Result<Starts> {
+    pub(super) async fn start_offsets(&self, surveys: &[(Survey, i32, i64)]) -> Result<Starts> {
         let mut starts = Starts::new();
         for group in surveys.iter().flat_map(|(s, ..)| s.intents().values()).flat_map(|i| &i.intent.groups) {
             if starts.contains_key(&group.group) {
@@ -274,7 +288,7 @@ impl Admin {
     }
 }
 
-fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts) -> LedgerIntent {
+pub(super) fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts) -> LedgerIntent {
     let records = |g: &kafka_share_core::ledger::GroupClaims| {
         g.claims.values().flatten().map(|range| range.last.abs_diff(range.first) + 1).sum::<u64>()
     };
@@ -293,13 +307,18 @@ fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts)
             *sum = sum.zip(left).map(|(sum, left)| sum + left);
         }
     }
+    let open = found.state == IntentState::Open;
+    if found.intent.native && !open {
+        unconfirmed_by_topic.values_mut().for_each(|left| *left = Some(0));
+    }
     LedgerIntent {
         offset,
-        open: found.state == IntentState::Open,
+        open,
         transactional_id: found.intent.transactional_id.to_string(),
         producer_id: found.owner.id,
         producer_epoch: found.owner.epoch,
         two_phase: found.intent.two_phase,
+        native: found.intent.native,
         timestamp: found.timestamp,
         groups: found.intent.groups.iter().map(|g| (g.group.to_string(), records(g))).collect(),
         unconfirmed: unconfirmed_by_topic.values().copied().sum(),

@@ -22,12 +22,14 @@
 
 mod carrier;
 mod inspect;
+mod leave;
 mod member;
 mod settings;
 mod tail;
 mod topic;
 
 pub use inspect::{LedgerDescription, LedgerIntent, LedgerPartition, LedgerSettlement};
+pub use leave::LedgerRemainder;
 pub(crate) use member::{LedgerMember, LedgerPart};
 pub(crate) use settings::LedgerSettings;
 pub use settings::{AckBackendChoice, DEFAULT_LEDGER_TOPIC};

@@ -10,13 +10,16 @@ pub const DEFAULT_LEDGER_TOPIC: &str = "share-ack-ledger";
 /// How acknowledgements get into a transaction (`share.ack.transaction.backend`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckBackendChoice {
-    /// Native where the cluster offers it, else by the ledger.
+    /// Native where the cluster offers it, with the ledger beside it where there is one and the group has not left it; else by
+    /// the ledger.
     #[default]
     Auto,
     /// TxnShareAcknowledge (KIP-1289), which no released broker has.
     Native,
     /// The ledger, on any broker.
     Ledger,
+    /// Native, and the ledger beside it: for members of a group of which some use the ledger alone, or did so until now.
+    Both,
     /// Not at all.
     None,
 }
@@ -52,8 +55,9 @@ impl LedgerSettings {
                     "auto" => AckBackendChoice::Auto,
                     "native" => AckBackendChoice::Native,
                     "ledger" => AckBackendChoice::Ledger,
+                    "both" => AckBackendChoice::Both,
                     "none" => AckBackendChoice::None,
-                    _ => return fail("auto, native, ledger or none is expected"),
+                    _ => return fail("auto, native, ledger, both or none is expected"),
                 });
             }
             "share.ack.ledger.topic" if value.trim().is_empty() => return fail("the name of a topic is expected"),
@@ -63,6 +67,11 @@ impl LedgerSettings {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Whether a producer with these stages by the ledger alone where it stages by the ledger.
+    pub(crate) fn is_ledger_only(&self) -> bool {
+        self.backend == Some(AckBackendChoice::Ledger)
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
@@ -86,6 +95,7 @@ mod tests {
             ("auto", AckBackendChoice::Auto),
             ("Native", AckBackendChoice::Native),
             (" ledger ", AckBackendChoice::Ledger),
+            ("both", AckBackendChoice::Both),
             ("NONE", AckBackendChoice::None),
         ] {
             assert!(settings.set("share.ack.transaction.backend", value).unwrap());
@@ -96,7 +106,7 @@ mod tests {
         assert!(!settings.set("linger.ms", "5").unwrap(), "not one of the ledger's");
         assert_eq!((settings.topic.as_str(), settings.auto_create), ("my-ledger", true));
         for (name, value) in [
-            ("share.ack.transaction.backend", "both"),
+            ("share.ack.transaction.backend", "either"),
             ("share.ack.ledger.topic", " "),
             ("ledger.auto.create", "perhaps"),
             ("share.ack.ledger.sweep.interval.ms", "soon"),

@@ -198,6 +198,18 @@ impl LedgerTopic {
         Self::check(&admin, described).await
     }
 
+    /// As [`LedgerTopic::open`]; `None` where there is none.
+    pub(crate) async fn find(cluster: &Arc<Cluster>, name: &str, deadline: Instant) -> Result<Option<Self>> {
+        match Self::open(cluster, name, false, deadline).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) => Ok(None),
+            Err(error) => Err(error.context(
+                "this cluster takes acknowledgements into transactions, and other members may use the ledger beside that \
+                 (if none does, share.ack.transaction.backend=native leaves it alone)",
+            )),
+        }
+    }
+
     async fn check(admin: &Admin, described: TopicDescription) -> Result<Self> {
         let name = described.name;
         let resource = ConfigResource::Topic(name.clone());

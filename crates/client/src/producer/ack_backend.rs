@@ -61,8 +61,18 @@ pub(super) trait AckBackend: std::fmt::Debug + Send + Sync {
         deadline: Instant,
     ) -> Boxed<'a, Result<Refusals>>;
 
-    /// Whether staged acknowledgements are with no broker before the transaction's end.
+    /// Whether they are written to the ledger, so that other members may end the transaction.
     fn is_ledger(&self) -> bool {
+        false
+    }
+
+    /// Whether they are with brokers before the transaction's end, and take effect there with it.
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    /// Whether nothing of the transaction can have been committed, as it was not sealed.
+    fn is_unsealed(&self) -> bool {
         false
     }
 
@@ -260,6 +270,22 @@ impl NativeBackend {
 impl AckBackend for NativeBackend {
     fn check<'a>(&'a self, v2: bool, deadline: Instant) -> Boxed<'a, Result<()>> {
         Box::pin(self.check_now(v2, deadline))
+    }
+
+    fn adopt(&self, acks: &mut ShareAcknowledgements, member: &ShareGroupMetadata) -> Result<Vec<LedgerPart>> {
+        let parts = acks.origins().iter().filter_map(|origin| origin.ledger()).map(|part| part.member);
+        let mut members = parts.chain(member.member().cloned());
+        if members.any(|m| m.needs_intent() == Some(true)) {
+            let text = format!(
+                "the consumer reads the ledger of share group {:?}, of which members may use the ledger alone: they would not see \
+                 what this producer acknowledges natively. Set share.ack.transaction.backend=both for the producer (or native for \
+                 the consumer too, once `kshare ledger leave {}` has ended well)",
+                member.group_id(),
+                member.group_id()
+            );
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+        Ok(Vec::new())
     }
 
     fn stage<'a>(

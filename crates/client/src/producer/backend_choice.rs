@@ -1,6 +1,7 @@
 //! Which way acknowledgements go into transactions: forced by `share.ack.transaction.backend`, or what the cluster offers.
 
 use super::ack_backend::{AckBackend, Boxed, NativeBackend, Refusals, Staging};
+use super::both_backend::BothBackend;
 use super::ledger_backend::{Commit, LedgerBackend, SealError};
 use super::shared::Shared;
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TransactionEnd};
@@ -14,11 +15,13 @@ pub(super) fn backend(shared: &Arc<Shared>, settings: LedgerSettings, key: i16) 
     match settings.backend.unwrap_or_default() {
         AckBackendChoice::Native => Box::new(native()),
         AckBackendChoice::None => Box::new(NoBackend),
-        AckBackendChoice::Ledger => Box::new(LedgerBackend::new(Arc::clone(shared), settings)),
+        AckBackendChoice::Ledger => Box::new(LedgerBackend::new(Arc::clone(shared), settings, false)),
+        AckBackendChoice::Both => Box::new(BothBackend::new(shared, settings, key)),
         AckBackendChoice::Auto => Box::new(AutoBackend {
             native: native(),
-            ledger: LedgerBackend::new(Arc::clone(shared), settings),
-            use_ledger: OnceLock::new(),
+            ledger: LedgerBackend::new(Arc::clone(shared), settings.clone(), false),
+            both: BothBackend::new(shared, settings, key),
+            way: OnceLock::new(),
         }),
     }
 }
@@ -44,24 +47,37 @@ impl AckBackend for NoBackend {
     }
 }
 
-/// Native where the cluster offers it when it is first asked, else the ledger. It stays so: a transaction goes one way.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Native,
+    Ledger,
+    Both,
+}
+
+/// Native where the cluster offers it when it is first asked, with the ledger beside it where there is one; else the ledger.
+/// It stays so: a transaction goes one way.
 #[derive(Debug)]
 struct AutoBackend {
     native: NativeBackend,
     ledger: LedgerBackend,
-    use_ledger: OnceLock<bool>,
+    both: BothBackend,
+    way: OnceLock<Way>,
 }
 
 impl AutoBackend {
     fn chosen(&self) -> &dyn AckBackend {
-        if self.use_ledger.get().copied().unwrap_or(false) { &self.ledger } else { &self.native }
+        match self.way.get() {
+            None | Some(Way::Native) => &self.native,
+            Some(Way::Ledger) => &self.ledger,
+            Some(Way::Both) => &self.both,
+        }
     }
 
     async fn check_now(&self, v2: bool, deadline: Instant) -> Result<()> {
-        if self.use_ledger.get().is_some() {
+        if self.way.get().is_some() {
             return self.chosen().check(v2, deadline).await;
         }
-        match self.native.check(v2, deadline).await {
+        let way = match self.native.check(v2, deadline).await {
             Err(missing) if missing.kind() == ErrorKind::Unsupported => {
                 self.ledger.check(v2, deadline).await.map_err(|error| {
                     // The one is as good as the other: both are named.
@@ -69,11 +85,14 @@ impl AutoBackend {
                     let text = format!("{error}; nor can it go natively: {missing}");
                     Error::new(kind, text).with_severity(error.severity()).with_code(error.code())
                 })?;
-                self.use_ledger.get_or_init(|| true);
+                Way::Ledger
             }
-            Ok(()) => drop(self.use_ledger.get_or_init(|| false)),
+            // Members of the group may use it still, from before the cluster offered more.
+            Ok(()) if self.both.is_there(deadline).await? => Way::Both,
+            Ok(()) => Way::Native,
             Err(error) => return Err(error),
-        }
+        };
+        self.way.get_or_init(|| way);
         Ok(())
     }
 }
@@ -98,6 +117,14 @@ impl AckBackend for AutoBackend {
 
     fn is_ledger(&self) -> bool {
         self.chosen().is_ledger()
+    }
+
+    fn is_native(&self) -> bool {
+        self.chosen().is_native()
+    }
+
+    fn is_unsealed(&self) -> bool {
+        self.chosen().is_unsealed()
     }
 
     fn seal<'a>(&'a self, commit: &'a Commit, deadline: Instant) -> Boxed<'a, std::result::Result<(), SealError>> {

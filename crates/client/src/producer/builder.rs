@@ -362,7 +362,8 @@ impl TransactionalProducerBuilder {
         self
     }
 
-    /// `share.ack.transaction.backend` (default auto): how acknowledgements get into a transaction.
+    /// `share.ack.transaction.backend` (default auto): how acknowledgements get into a transaction. A group whose members run
+    /// on the [ledger](crate::ledger) goes on to native acknowledgements by way of `Both`, one member at a time.
     pub fn share_ack_backend(mut self, backend: AckBackendChoice) -> Self {
         self.settings.ledger.backend = Some(backend);
         self

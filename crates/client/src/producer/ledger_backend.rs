@@ -82,12 +82,26 @@ pub(super) struct LedgerBackend {
     settings: LedgerSettings,
     topic: OnceCell<Arc<LedgerTopic>>,
     instance: Uuid,
+    /// Brokers are told in the transaction too.
+    native: bool,
     state: Mutex<State>,
 }
 
 impl LedgerBackend {
-    pub(super) fn new(shared: Arc<Shared>, settings: LedgerSettings) -> Self {
-        LedgerBackend { shared, settings, topic: OnceCell::new(), instance: Uuid::random(), state: Mutex::default() }
+    /// `native`: brokers are told in the transaction too.
+    pub(super) fn new(shared: Arc<Shared>, settings: LedgerSettings, native: bool) -> Self {
+        let (topic, instance, state) = (OnceCell::new(), Uuid::random(), Mutex::default());
+        LedgerBackend { shared, settings, topic, instance, native, state }
+    }
+
+    /// Whether there is a ledger; none is made.
+    pub(super) async fn is_there(&self, deadline: Instant) -> Result<bool> {
+        if self.topic.get().is_none() {
+            let found = Box::pin(LedgerTopic::find(&self.shared.cluster, &self.settings.topic, deadline)).await?;
+            let Some(found) = found else { return Ok(false) };
+            self.topic.get_or_init(|| async { Arc::new(found) }).await;
+        }
+        Ok(true)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -111,6 +125,9 @@ impl LedgerBackend {
         for LedgerPart { member, lowest_ask } in &staging.parts {
             let tail = member.attach(topic, &self.settings)?;
             tail.error().map_or(Ok(()), Err)?;
+            if !self.native && tail.with(|r| r.has_left()) {
+                return Err(left(&tail));
+            }
             readers.push((tail, *lowest_ask));
         }
         let mut state = self.state();
@@ -235,7 +252,7 @@ impl LedgerBackend {
             parts.push(GroupClaims { group: name.clone(), generation, claims });
         }
         let (transactional_id, two_phase) = (commit.transactional_id.clone(), commit.two_phase);
-        (written, Intent { transactional_id, two_phase, groups: parts })
+        (written, Intent { transactional_id, two_phase, native: self.native, groups: parts })
     }
 
     fn take_tombstones(&self, readers: &[Reader]) -> BTreeSet<IntentKey> {
@@ -425,6 +442,15 @@ impl AckBackend for LedgerBackend {
         true
     }
 
+    fn is_native(&self) -> bool {
+        self.native
+    }
+
+    fn is_unsealed(&self) -> bool {
+        let state = self.state();
+        state.written.is_empty() && !state.groups.is_empty()
+    }
+
     fn seal<'a>(&'a self, commit: &'a Commit, deadline: Instant) -> Boxed<'a, std::result::Result<(), SealError>> {
         Box::pin(self.seal_now(commit, deadline))
     }
@@ -489,7 +515,20 @@ fn timed_out(text: &str, trouble: Option<Error>) -> Error {
     Error::new(ErrorKind::Timeout, text).with_severity(Severity::Abortable)
 }
 
+fn left(tail: &Tail) -> Error {
+    let text = format!(
+        "share group {:?} has left the ledger (`kshare ledger leave`): what is acknowledged by the ledger alone is not seen by its \
+         other members any more; start this one with share.ack.transaction.backend=native or both",
+        tail.with(|r| r.group().clone()).as_str()
+    );
+    Error::new(ErrorKind::Config, text)
+}
+
 fn stop(tail: &Tail, check: Check) -> SealError {
+    if check == Check::Left {
+        return left(tail).into();
+    }
+
     let group = tail.with(|r| r.group().clone());
     let contended = |done| Some(vec![(group.clone(), done)]);
     let (text, contended) = match check {

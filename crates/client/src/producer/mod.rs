@@ -2,6 +2,7 @@
 
 mod ack_backend;
 mod backend_choice;
+mod both_backend;
 mod builder;
 mod checkpoints;
 mod delivery;

@@ -165,9 +165,7 @@ impl TransactionalProducer {
     fn finish(&self, end: TransactionEnd) {
         let end = match end {
             // Without an intent it cannot have been committed.
-            TransactionEnd::Unknown if self.backend.is_ledger() && !self.backend.knows_verdict() => {
-                TransactionEnd::Aborted
-            }
+            TransactionEnd::Unknown if self.backend.is_unsealed() => TransactionEnd::Aborted,
             TransactionEnd::Unknown => return self.finish_later(),
             end => end,
         };
@@ -352,14 +350,15 @@ impl TransactionalProducer {
             t.check_open()?;
             if self.backend.is_ledger() {
                 t.expect_contenders();
-            } else {
+            }
+            if self.backend.is_native() {
                 t.handle_joined();
             }
             Ok(t.identity())
         })?;
         let identity = identity.map_err(transaction_error)?;
         let mut origins = acks.take_origins();
-        if self.backend.is_ledger() {
+        if !self.backend.is_native() {
             origins.iter_mut().for_each(|part| part.staged_by_ledger());
         }
         self.staged.add(origins);
@@ -451,7 +450,8 @@ impl TransactionalProducer {
             })
         })?;
         let Some(commit) = commit else { return Ok(()) };
-        if self.backend.is_ledger() {
+        // Those that are staged at brokers have no lock to renew.
+        if !self.backend.is_native() {
             self.staged.renew();
         }
         let mut guard = StagingGuard { producer: self, staged: true, failure: Some("the commit was dropped".into()) };

@@ -37,6 +37,8 @@ pub enum Check {
     Blocked,
     /// Abort: something that it relies on may have been compacted away, or the group's offsets were reset (R2).
     Dropped,
+    /// Abort: the group has left the ledger, and the brokers do not know of this transaction's acknowledgements.
+    Left,
     /// Its own intent has its marker already: somebody else has ended the transaction.
     Ended(Verdict),
 }
@@ -69,6 +71,9 @@ impl LedgerReader {
         }
         // Of another generation, if it is not there.
         let Some((_, own)) = self.picture.get(key) else { return Ok(Check::Dropped) };
+        if self.has_left() && !own.native {
+            return Ok(Check::Left);
+        }
         let (mut conflicts, mut waiting) = (Vec::new(), Vec::new());
         for (tp, ranges) in &own.claims {
             for range in ranges {

@@ -17,8 +17,10 @@ pub const HASH_VERSION: u8 = 1;
 const MAGIC: [u8; 2] = *b"KL";
 const INTENT: u8 = 1;
 const GENERATION: u8 = 2;
+const LEFT: u8 = 3;
 const INTENT_KEY: usize = 1 + 16 + 8;
 const TWO_PHASE: u8 = 1;
+const NATIVE: u8 = 2;
 /// What to do about a ledger that cannot be read on.
 pub(super) const MOVE: &str = "stop all members, create a ledger under another name, and start them with that as \
                                share.ack.ledger.topic (see \"Moving to another ledger\" in the guide)";
@@ -104,6 +106,8 @@ pub struct Intent {
     pub transactional_id: Str,
     /// The transaction is ended by whoever prepared it and by nobody else (KIP-939): it must not be fenced.
     pub two_phase: bool,
+    /// The acknowledgements are in the transaction itself too (KIP-1289): with its commit the brokers know of them.
+    pub native: bool,
     /// By group; each once.
     pub groups: Vec<GroupClaims>,
 }
@@ -120,6 +124,14 @@ pub enum LedgerRecord {
         /// `group.id`.
         group: Str,
         /// Greater than the one before.
+        generation: u64,
+    },
+    /// From here on the group's members acknowledge natively: no transaction may be committed whose acknowledgements are in
+    /// the ledger alone.
+    Left {
+        /// `group.id`.
+        group: Str,
+        /// The group's generation; it counts for no other.
         generation: u64,
     },
 }
@@ -173,14 +185,17 @@ impl LedgerRecord {
                 input.finish()?;
                 Ok(LedgerRecord::Intent(key, intent))
             }
-            (GENERATION, Some(value)) => {
+            (kind @ (GENERATION | LEFT), Some(value)) => {
                 let mut input = open(value, layout)?;
                 let group = text(rest)?;
                 let generation = input.number()?;
                 input.finish()?;
-                Ok(LedgerRecord::Generation { group, generation })
+                Ok(match kind {
+                    GENERATION => LedgerRecord::Generation { group, generation },
+                    _ => LedgerRecord::Left { group, generation },
+                })
             }
-            (GENERATION, None) => Err(FormatError::Damaged("the generation of a group was deleted")),
+            (GENERATION | LEFT, None) => Err(FormatError::Damaged("what holds for a group was deleted")),
             // A later release may have more kinds, which carry their format; anything else is somebody else's.
             (_, Some(value)) => match open(value, layout) {
                 Ok(_) => Err(FormatError::Damaged("unknown kind of key")),
@@ -196,16 +211,19 @@ impl LedgerRecord {
         match self {
             LedgerRecord::Tombstone(key) => (key.encode(), None),
             LedgerRecord::Intent(key, intent) => (key.encode(), Some(encode_intent(intent, layout))),
-            LedgerRecord::Generation { group, generation } => {
-                let mut key = BytesMut::with_capacity(1 + group.len());
-                key.put_u8(GENERATION);
-                key.put_slice(group.as_bytes());
-                let mut value = start(layout);
-                encode_uvarlong(*generation, &mut value);
-                (key.freeze(), Some(value.freeze()))
-            }
+            LedgerRecord::Generation { group, generation } => of_group(GENERATION, group, *generation, layout),
+            LedgerRecord::Left { group, generation } => of_group(LEFT, group, *generation, layout),
         }
     }
+}
+
+fn of_group(kind: u8, group: &Str, generation: u64, layout: Layout) -> (Bytes, Option<Bytes>) {
+    let mut key = BytesMut::with_capacity(1 + group.len());
+    key.put_u8(kind);
+    key.put_slice(group.as_bytes());
+    let mut value = start(layout);
+    encode_uvarlong(generation, &mut value);
+    (key.freeze(), Some(value.freeze()))
 }
 
 fn start(layout: Layout) -> BytesMut {
@@ -250,7 +268,8 @@ fn text(bytes: &[u8]) -> Result<Str> {
 
 fn encode_intent(intent: &Intent, layout: Layout) -> Bytes {
     let mut out = start(layout);
-    out.put_u8(if intent.two_phase { TWO_PHASE } else { 0 });
+    let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+    out.put_u8(flag(intent.two_phase, TWO_PHASE) | flag(intent.native, NATIVE));
     put_text(&intent.transactional_id, &mut out);
     put_count(intent.groups.len(), &mut out);
     for part in &intent.groups {
@@ -296,7 +315,7 @@ fn put_count(count: usize, out: &mut BytesMut) {
 
 fn decode_intent(input: &mut Input<'_>) -> Result<Intent> {
     let flags = input.byte()?;
-    if flags & !TWO_PHASE != 0 {
+    if flags & !(TWO_PHASE | NATIVE) != 0 {
         return Err(FormatError::Damaged("unknown flags"));
     }
     let transactional_id = input.text()?;
@@ -323,7 +342,8 @@ fn decode_intent(input: &mut Input<'_>) -> Result<Intent> {
         }
         groups.push(GroupClaims { group, generation, claims });
     }
-    Ok(Intent { transactional_id, two_phase: flags & TWO_PHASE != 0, groups })
+    let (two_phase, native) = (flags & TWO_PHASE != 0, flags & NATIVE != 0);
+    Ok(Intent { transactional_id, two_phase, native, groups })
 }
 
 /// Bytes that are left.

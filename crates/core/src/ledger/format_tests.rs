@@ -23,7 +23,7 @@ fn example() -> Intent {
     let claims =
         Claims::from([(tp(0x11, 0), vec![accept(1000, 1003), reject(1004, 1004)]), (tp(0x11, 2), vec![accept(0, 0)])]);
     let part = GroupClaims { group: "billing".into(), generation: 2, claims };
-    Intent { transactional_id: "app-1".into(), two_phase: false, groups: vec![part] }
+    Intent { transactional_id: "app-1".into(), two_phase: false, native: false, groups: vec![part] }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -55,6 +55,17 @@ fn bytes_are_those_of_the_specification() {
     assert_eq!(hex(&key), golden("generation key"));
     assert_eq!(hex(&value), golden("generation value"));
     assert_eq!(read(&key, Some(&value)), Ok(raised));
+
+    let left = LedgerRecord::Left { group: "billing".into(), generation: 3 };
+    let (key, value) = left.encode(LAYOUT);
+    assert_eq!(hex(&key), golden("leaving key"));
+    assert_eq!(value.as_deref().map(hex), Some(golden("generation value")));
+    assert_eq!(read(&key, value.as_deref()), Ok(left));
+
+    let both = LedgerRecord::Intent(KEY, Intent { native: true, two_phase: true, ..example() });
+    let (key, value) = both.encode(LAYOUT);
+    assert_eq!(value.as_ref().map(|v| v[6]), Some(3), "flags");
+    assert_eq!(read(&key, value.as_deref()), Ok(both));
 
     let (key, value) = LedgerRecord::Tombstone(KEY).encode(LAYOUT);
     assert_eq!((hex(&key), value), (golden("intent key"), None));
@@ -94,7 +105,7 @@ fn what_others_wrote_is_refused_by_name() {
     assert!(matches!(with(3, 9), Err(FormatError::OtherLayout { hash: 9, .. })));
     assert!(matches!(with(4, 0x2d | 0x80), Err(FormatError::OtherLayout { found: 301, here: 300, .. })));
     assert!(matches!(with(0, b'{'), Err(FormatError::Foreign(_))));
-    assert!(matches!(with(6, 2), Err(FormatError::Damaged("unknown flags"))));
+    assert!(matches!(with(6, 4), Err(FormatError::Damaged("unknown flags"))));
     assert!(matches!(LedgerRecord::decode(None, Some(&value), LAYOUT), Err(FormatError::Foreign(_))));
     assert!(matches!(read(b"", Some(&value)), Err(FormatError::Foreign(_))));
     assert!(matches!(read(b"user-17", Some(b"hello")), Err(FormatError::Foreign(_))));
@@ -103,6 +114,7 @@ fn what_others_wrote_is_refused_by_name() {
     assert_eq!(read(&[9, 1, 2], Some(b"KL\x07")), Err(FormatError::Newer(7)));
     assert!(matches!(read(&[9, 1, 2], Some(&value)), Err(FormatError::Damaged(_))));
     assert!(matches!(read(&[2, b'g'], None), Err(FormatError::Damaged(_))));
+    assert!(matches!(read(&[3, b'g'], None), Err(FormatError::Damaged(_))));
     assert!(FormatError::Newer(2).to_string().contains("upgrade"));
 }
 
@@ -156,13 +168,13 @@ fn any_intent() -> impl Strategy<Value = Intent> {
     let claims = prop::collection::btree_map((0..4_u8, 0..i32::MAX), any_ranges(), 1..5);
     let claims = claims.prop_map(|map| map.into_iter().map(|((t, p), ranges)| (tp(t, p), ranges)).collect());
     let groups = prop::collection::btree_map("[a-zé]{1,20}", (any::<u64>(), claims), 1..3);
-    ("\\PC{1,40}", any::<bool>(), groups).prop_map(|(id, two_phase, groups)| {
+    ("\\PC{1,40}", any::<(bool, bool)>(), groups).prop_map(|(id, (two_phase, native), groups)| {
         let part = |(group, (generation, claims)): (String, (u64, Claims))| GroupClaims {
             group: group.into(),
             generation,
             claims,
         };
-        Intent { transactional_id: id.into(), two_phase, groups: groups.into_iter().map(part).collect() }
+        Intent { transactional_id: id.into(), two_phase, native, groups: groups.into_iter().map(part).collect() }
     })
 }
 

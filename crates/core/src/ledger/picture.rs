@@ -23,6 +23,8 @@ pub(super) struct Entry {
     pub(super) key: IntentKey,
     pub(super) transactional_id: Str,
     pub(super) two_phase: bool,
+    /// The brokers know of it with the commit.
+    pub(super) native: bool,
     /// As in the header of its batch.
     pub(super) owner: ProducerIdentity,
     pub(super) state: IntentState,
@@ -56,6 +58,10 @@ pub(super) struct Picture {
     retired: BTreeMap<u64, Vec<i64>>,
     /// Of the group.
     generation: u64,
+    /// The group has left the ledger, in this generation.
+    left: bool,
+    /// Intents of transactions that brokers know nothing of.
+    ledger_only: usize,
 }
 
 impl Picture {
@@ -71,6 +77,16 @@ impl Picture {
 
     pub(super) fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Whether the group has left the ledger.
+    pub(super) fn has_left(&self) -> bool {
+        self.left
+    }
+
+    /// Whether any intent, be it tombstoned and kept, is of a transaction that brokers know nothing of.
+    pub(super) fn has_ledger_only(&self) -> bool {
+        self.ledger_only > 0
     }
 
     pub(super) fn get(&self, key: &IntentKey) -> Option<(i64, &Entry)> {
@@ -121,6 +137,7 @@ impl Picture {
             key,
             transactional_id: intent.transactional_id,
             two_phase: intent.two_phase,
+            native: intent.native,
             owner,
             state: IntentState::Open,
             claims: own.claims,
@@ -128,6 +145,7 @@ impl Picture {
             since: now,
             retired: false,
         };
+        self.ledger_only += usize::from(!entry.native);
         self.entries.insert(offset, entry);
         raised
     }
@@ -139,6 +157,13 @@ impl Picture {
             *self = Picture::of_generation(generation);
         }
         newer
+    }
+
+    /// The group has left the ledger in a generation. Answers whether that is a new one.
+    pub(super) fn handle_left(&mut self, generation: u64) -> bool {
+        let raised = self.handle_generation(generation);
+        self.left |= generation == self.generation;
+        raised
     }
 
     /// A tombstone inside a transaction: it counts if that commits.
@@ -182,6 +207,7 @@ impl Picture {
 
     fn forget(&mut self, offset: i64) {
         let Some(entry) = self.entries.remove(&offset) else { return };
+        self.ledger_only -= usize::from(!entry.native);
         // A key that was used twice stays with its later intent.
         if self.keys.get(&entry.key) == Some(&offset) {
             self.keys.remove(&entry.key);

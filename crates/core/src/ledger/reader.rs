@@ -136,6 +136,21 @@ impl LedgerReader {
         self.picture.generation()
     }
 
+    /// Whether the group has left the ledger, as far as was read: who acknowledges by the ledger alone must stop.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.picture.has_left()
+    }
+
+    /// Whether a transaction that acknowledges natively must write an intent too, for those who know the ledger alone.
+    ///
+    /// No more, once the group has left: what the ledger alone had committed lies below that record and was read, brokers know
+    /// of all that is tombstoned of it, and nothing is committed by the ledger alone above.
+    #[must_use]
+    pub fn needs_intent(&self) -> bool {
+        !self.caught_up || self.error.is_some() || !self.picture.has_left() || self.picture.has_ledger_only()
+    }
+
     /// Why the ledger cannot be used.
     #[must_use]
     pub fn error(&self) -> Option<&LedgerError> {
@@ -366,11 +381,16 @@ impl LedgerReader {
                         self.handle_raised();
                     }
                 }
+                (LedgerRecord::Left { group, generation }, false) => {
+                    if group == self.config.group && self.picture.handle_left(generation) {
+                        self.handle_raised();
+                    }
+                }
                 (LedgerRecord::Intent(..), false) => {
                     return Err(refuse(self, FormatError::Foreign("an intent outside a transaction")));
                 }
-                (LedgerRecord::Generation { .. }, true) => {
-                    return Err(refuse(self, FormatError::Foreign("a generation inside a transaction")));
+                (LedgerRecord::Generation { .. } | LedgerRecord::Left { .. }, true) => {
+                    return Err(refuse(self, FormatError::Foreign("what holds for a group inside a transaction")));
                 }
             }
             if self.picture.ranges() > self.config.max_ranges {

@@ -41,6 +41,7 @@ pub struct Survey {
     keys: HashMap<IntentKey, i64>,
     open: HashMap<i64, Transaction>,
     generations: BTreeMap<Str, u64>,
+    left: BTreeMap<Str, u64>,
     faults: Vec<LedgerError>,
     records: u64,
 }
@@ -56,6 +57,7 @@ impl Survey {
             keys: HashMap::new(),
             open: HashMap::new(),
             generations: BTreeMap::new(),
+            left: BTreeMap::new(),
             faults: Vec::new(),
             records: 0,
         }
@@ -71,6 +73,19 @@ impl Survey {
     #[must_use]
     pub fn generations(&self) -> &BTreeMap<Str, u64> {
         &self.generations
+    }
+
+    /// The generation that a group is in.
+    #[must_use]
+    pub fn generation(&self, group: &str) -> u64 {
+        let claimed = self.intents.values().flat_map(|i| &i.intent.groups).filter(|g| g.group == *group);
+        let known = [&self.generations, &self.left].into_iter().filter_map(|m| m.get(group)).copied();
+        claimed.map(|g| g.generation).chain(known).max().unwrap_or(0)
+    }
+
+    /// Groups that have left the ledger.
+    pub fn left(&self) -> impl Iterator<Item = &Str> {
+        self.left.iter().filter(|(group, at)| **at == self.generation(group)).map(|(group, _)| group)
     }
 
     /// What members would refuse, the first hundred.
@@ -174,11 +189,15 @@ impl Survey {
                     let known = self.generations.entry(group).or_default();
                     *known = generation.max(*known);
                 }
+                (Ok(LedgerRecord::Left { group, generation }), false) => {
+                    let known = self.left.entry(group).or_default();
+                    *known = generation.max(*known);
+                }
                 (Ok(LedgerRecord::Intent(..)), false) => {
                     self.fault(refuse(FormatError::Foreign("an intent outside a transaction")));
                 }
-                (Ok(LedgerRecord::Generation { .. }), true) => {
-                    self.fault(refuse(FormatError::Foreign("a generation inside a transaction")));
+                (Ok(LedgerRecord::Generation { .. } | LedgerRecord::Left { .. }), true) => {
+                    self.fault(refuse(FormatError::Foreign("what holds for a group inside a transaction")));
                 }
             }
         }

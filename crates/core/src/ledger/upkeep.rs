@@ -30,6 +30,11 @@ impl LedgerReader {
     /// The transaction of an own intent was committed; the broker is being told.
     pub fn handle_committed(&mut self, key: &IntentKey) {
         let Some((_, entry)) = self.picture.get(key) else { return };
+        if entry.native {
+            // Once that is decided none of the records is acquired any more.
+            self.upkeep.due.insert(*key);
+            return;
+        }
         // Confirmations of other groups come to other readers: that is left to the start offsets.
         if entry.others.is_empty() {
             self.upkeep.unconfirmed.insert(*key, entry.claims.clone());
@@ -80,10 +85,12 @@ impl LedgerReader {
     }
 
     /// Share-partitions of committed intents that were read at least `age` ago and that nobody has tombstoned since: their
-    /// owner is dead, or cannot acknowledge.
-    #[must_use]
-    pub fn sweep(&self, now: Instant, age: Duration) -> BTreeSet<SweepPartition> {
-        self.left_over(now, age).flat_map(|entry| self.places(entry).map(|(place, _)| place)).collect()
+    /// owner is dead, or cannot acknowledge. Intents that brokers know of with their commit are due without more ado.
+    pub fn sweep(&mut self, now: Instant, age: Duration) -> BTreeSet<SweepPartition> {
+        let known: Vec<IntentKey> = self.left_over(now, age).filter(|e| e.native).map(|e| e.key).collect();
+        self.upkeep.due.extend(known);
+        let unknown = self.left_over(now, age).filter(|e| !e.native);
+        unknown.flat_map(|entry| self.places(entry).map(|(place, _)| place)).collect()
     }
 
     /// Start offsets as DescribeShareGroupOffsets reports them: what lies below does not come again. They may be late, and are

@@ -123,7 +123,7 @@ fn intent(claims: u8) -> Intent {
     let range = |record: i64| ClaimedRange { first: record, last: record, ack: AckType::Accept };
     let ranges = (0..2).filter(|record| claims >> record & 1 == 1).map(range).collect();
     let part = GroupClaims { group: GROUP.into(), generation: 0, claims: Claims::from([(TP, ranges)]) };
-    Intent { transactional_id: "tid".into(), two_phase: false, groups: vec![part] }
+    Intent { transactional_id: "tid".into(), two_phase: false, native: false, groups: vec![part] }
 }
 
 impl Written {

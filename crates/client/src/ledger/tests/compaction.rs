@@ -38,7 +38,7 @@ async fn write(producer: &TransactionalProducer, record: &LedgerRecord) {
 fn intent(key: IntentKey, first: i64, last: i64) -> LedgerRecord {
     let claims = Claims::from([(TP, vec![ClaimedRange { first, last, ack: AckType::Accept }])]);
     let groups = vec![GroupClaims { group: GROUP.into(), generation: 0, claims }];
-    LedgerRecord::Intent(key, Intent { transactional_id: "winner".into(), two_phase: false, groups })
+    LedgerRecord::Intent(key, Intent { transactional_id: "winner".into(), two_phase: false, native: false, groups })
 }
 
 async fn is_in_the_log(broker: &EmbeddedBroker) -> bool {

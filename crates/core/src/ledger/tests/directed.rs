@@ -429,3 +429,84 @@ fn memory_is_bounded() {
     assert!(error.to_string().contains("kshare ledger compact"), "{error}");
     assert_eq!(key(1).instance, Uuid([9; 16]));
 }
+
+fn left(generation: u64) -> LedgerRecord {
+    LedgerRecord::Left { group: "g".into(), generation }
+}
+
+fn native(log: &mut Log, producer_id: i64, counter: u64, ranges: &[ClaimedRange]) -> i64 {
+    let intent = Intent { native: true, ..intent_of("g", 0, claims(ranges)) };
+    log.records(producer_id, &[LedgerRecord::Intent(key(counter), intent)])
+}
+
+#[test]
+fn a_group_that_has_left_commits_nothing_by_the_ledger_alone() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    let before = log.intent(1, 1, &[accept(0, 4)]);
+    let mut reader = read(&log);
+    assert_eq!(check(&mut reader, now, 1, before), Check::Clear);
+    log.outside(&LedgerRecord::Left { group: "other".into(), generation: 0 });
+    catch_up(&mut reader, &log, now);
+    assert!(!reader.has_left());
+    log.outside(&left(0));
+    let alone = log.intent(2, 2, &[accept(5, 9)]);
+    let both = native(&mut log, 3, 3, &[accept(10, 14)]);
+    catch_up(&mut reader, &log, now);
+    assert!(reader.has_left());
+    assert_eq!(check(&mut reader, now, 2, alone), Check::Left);
+    assert_eq!(check(&mut reader, now, 3, both), Check::Clear);
+    // The next generation is on the ledger again.
+    log.outside(&LedgerRecord::Generation { group: "g".into(), generation: 1 });
+    log.outside(&left(0));
+    catch_up(&mut reader, &log, now);
+    assert!(!reader.has_left());
+    log.outside(&left(1));
+    catch_up(&mut reader, &log, now);
+    assert!(reader.has_left());
+}
+
+#[test]
+fn intents_are_needed_until_nothing_of_the_ledger_alone_is_left() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    log.committed(1, 1, &[accept(0, 4)]);
+    let mut reader = read(&log);
+    assert!(reader.needs_intent(), "the group is on the ledger");
+    log.outside(&left(0));
+    native(&mut log, 2, 2, &[accept(5, 9)]);
+    catch_up(&mut reader, &log, now);
+    assert!(reader.needs_intent(), "what was committed is not tombstoned");
+    log.forgotten(2, 1);
+    catch_up(&mut reader, &log, now);
+    assert!(!reader.needs_intent(), "an open intent that brokers know of does not matter");
+    let mut late = super::log::reader();
+    assert!(late.needs_intent(), "nothing was read");
+    catch_up(&mut late, &log, now);
+    assert!(!late.needs_intent());
+    // Somebody who has not read of it.
+    let alone = log.intent(3, 3, &[accept(20, 24)]);
+    catch_up(&mut late, &log, now);
+    assert!(late.needs_intent());
+    assert_eq!(check(&mut late, now, 3, alone), Check::Left);
+}
+
+#[test]
+fn what_brokers_know_with_the_commit_is_tombstoned_without_confirmation() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    native(&mut log, 1, 1, &[accept(0, 4)]);
+    log.marker(1, true);
+    native(&mut log, 2, 2, &[accept(5, 9)]);
+    let mut reader = read(&log);
+    reader.handle_committed(&key(1));
+    assert_eq!(reader.take_tombstones(9), [key(1)]);
+    // That of a member that died is due once it is old.
+    log.marker(2, true);
+    catch_up(&mut reader, &log, now);
+    let age = Duration::from_secs(60);
+    assert!(reader.sweep(now, age).is_empty());
+    assert_eq!(reader.tombstones_due(), 0);
+    assert!(reader.sweep(now + age * 2, age).is_empty(), "start offsets are not needed");
+    assert_eq!(reader.take_tombstones(9), [key(1), key(2)]);
+}

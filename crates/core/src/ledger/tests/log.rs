@@ -30,7 +30,7 @@ pub(super) fn claims(ranges: &[ClaimedRange]) -> Claims {
 
 pub(super) fn intent_of(group: &str, generation: u64, claims: Claims) -> Intent {
     let part = GroupClaims { group: group.into(), generation, claims };
-    Intent { transactional_id: "tid".into(), two_phase: false, groups: vec![part] }
+    Intent { transactional_id: "tid".into(), two_phase: false, native: false, groups: vec![part] }
 }
 
 pub(super) fn reader() -> LedgerReader {

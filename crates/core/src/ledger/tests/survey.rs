@@ -64,3 +64,19 @@ fn what_members_refuse_is_told_and_passed_over() {
     assert_eq!(found.faults().len(), 3, "{:?}", found.faults());
     assert_eq!(seen(&found), [(done, 2, IntentState::Committed)]);
 }
+
+#[test]
+fn who_has_left_is_told_by_generation() {
+    let mut log = Log::default();
+    let left = |group: &str, generation| LedgerRecord::Left { group: group.into(), generation };
+    log.outside(&left("g", 0));
+    log.outside(&left("other", 1));
+    let found = survey(&log);
+    assert_eq!(found.left().map(|g| g.as_str()).collect::<Vec<_>>(), ["g", "other"]);
+    log.outside(&LedgerRecord::Generation { group: "g".into(), generation: 1 });
+    let found = survey(&log);
+    assert_eq!(found.left().map(|g| g.as_str()).collect::<Vec<_>>(), ["other"]);
+    assert_eq!((found.generation("g"), found.generation("nobody"), found.faults().len()), (1, 0, 0));
+    log.records(1, &[left("g", 1)]);
+    assert_eq!(survey(&log).faults().len(), 1);
+}
