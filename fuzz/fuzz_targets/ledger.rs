@@ -202,7 +202,7 @@ impl World {
                 let until = self.now + Duration::from_secs(60);
                 let _ = self.reader.check(self.now, until, &key(counter), offset.into(), lowest_ask.into());
             }
-            Step::Committed(counter) => self.reader.handle_committed(&key(counter)),
+            Step::Committed(counter) => self.reader.handle_committed(&key(counter), false),
             Step::Confirmed { first, length } => {
                 let (first, last) = span(first, length);
                 self.reader.handle_confirmed(TP, first, last);

@@ -1,6 +1,7 @@
 //! A share consumer whose acknowledgements go into transactions by the ledger, on an embedded broker that has no
 //! transactional acknowledgements.
 
+use kafka_share::admin::NewTopic;
 use kafka_share::ledger::{AckBackendChoice, NewLedger};
 use kafka_share::net::Cluster;
 use kafka_share::{
@@ -577,4 +578,39 @@ async fn a_ledger_that_is_read_from_its_start_again_is_counted() {
     lab.until_done(&consumer).await;
     assert!((count(&consumer, "restarts") - 1.0).abs() < 0.1);
     assert_eq!(lab.output().await, all_values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn intents_over_a_deleted_topic_are_taken_out() {
+    let lab = Lab::new(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("gone").await;
+    let records = some(&consumer).await;
+    process(&producer, &consumer, &records).await;
+    producer.commit_transaction().await.unwrap();
+    // The broker is not told, and never will be.
+    lab.broker.expire_locks(GROUP);
+    drop((consumer, producer));
+    let admin = lab.admin();
+    let theirs = || async {
+        let ledger = admin.describe_ledger("share-ack-ledger").await.unwrap();
+        let intents = ledger.partitions.into_iter().flat_map(|p| p.intents);
+        intents.filter(|i| i.transactional_id == "gone").map(|i| i.unconfirmed).collect::<Vec<_>>()
+    };
+    assert_eq!(theirs().await, [Some(10)]);
+    admin.delete_topics(&["in"]).await.unwrap();
+    assert_eq!(theirs().await, [Some(0)], "nothing of it comes again");
+    // Members find out by themselves, and take it out with their next transaction.
+    admin.create_topic(NewTopic::new("in", 1)).await.unwrap();
+    let mut builder = KafkaShareConsumer::builder("", GROUP).cluster(Arc::clone(&lab.cluster));
+    builder.set("share.ack.ledger.sweep.interval.ms", "100").unwrap();
+    let consumer = builder.share_ack_backend(AckBackendChoice::Ledger).build().unwrap();
+    consumer.subscribe(["in"]).unwrap();
+    let (producer, until) = (lab.transactional("t").await, Instant::now() + LONG);
+    while !theirs().await.is_empty() {
+        assert!(Instant::now() < until, "it stays");
+        lab.produce(1).await;
+        process(&producer, &consumer, &some(&consumer).await).await;
+        producer.commit_transaction().await.unwrap();
+    }
 }

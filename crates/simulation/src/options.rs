@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use kafka_share_simulation::faults::{Fault, Kinds};
-use kafka_share_simulation::ledger::{Config, Planted, SingleBatches};
+use kafka_share_simulation::ledger::{Config, Mode, Planted, SingleBatches};
 use kafka_share_simulation::native::{NativeConfig, NativePlanted};
 
 #[derive(Subcommand)]
@@ -19,6 +19,9 @@ pub(super) struct Model {
     /// Members, 1 to 3.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
     members: u8,
+    /// What the members use, separated by commas: ledger (the default), both or native.
+    #[arg(long, value_delimiter = ',')]
+    modes: Vec<String>,
     /// Faults in a run.
     #[arg(long, default_value_t = 2)]
     faults: u8,
@@ -81,6 +84,7 @@ impl Model {
         };
         Ok(Config {
             members: self.members,
+            modes: self.modes()?,
             faults: self.faults,
             kinds: self.kinds()?,
             compactions: self.compactions,
@@ -98,6 +102,19 @@ impl Model {
     pub(super) fn native(&self) -> Result<NativeConfig, String> {
         let (members, faults, transaction_version) = (self.members, self.faults, self.transaction_version);
         Ok(NativeConfig { members, faults, kinds: self.kinds()?, transaction_version, planted: None })
+    }
+
+    fn modes(&self) -> Result<[Mode; 3], String> {
+        let mut modes = [Mode::Ledger; 3];
+        for (mode, name) in modes.iter_mut().zip(&self.modes) {
+            *mode = match name.as_str() {
+                "ledger" => Mode::Ledger,
+                "both" => Mode::Both,
+                "native" => Mode::Native,
+                _ => return Err(format!("there is no mode {name}")),
+            };
+        }
+        Ok(modes)
     }
 
     fn kinds(&self) -> Result<Kinds, String> {

@@ -3,7 +3,7 @@
 use kafka_share_simulation::explore::{Checked, Limits, Report, Trace, explore};
 use kafka_share_simulation::faults::{Fault, Kinds};
 use kafka_share_simulation::ledger::{
-    Action, Config, NOT_LOST, ONCE, Pass as Cleaning, Planted, SingleBatches, State, TOLD_RIGHT,
+    Action, Config, Mode, NOT_LOST, ONCE, Pass as Cleaning, Planted, SingleBatches, State, TOLD_RIGHT,
 };
 use stateright::{Checker, HasDiscoveries, Model};
 
@@ -21,7 +21,8 @@ fn breaks(planted: Planted) -> Option<&'static str> {
         | Planted::TombstoneBeforeConfirmed
         | Planted::AbortedTombstoneCounts
         | Planted::VerdictFromFencing
-        | Planted::TwiceInOneTransaction => Some(ONCE),
+        | Planted::TwiceInOneTransaction
+        | Planted::NativeBesideLedger => Some(ONCE),
         Planted::NoGapRule
         | Planted::PictureKeptAtGap
         | Planted::EmptyMarkerSkipped
@@ -99,6 +100,17 @@ fn three_members() {
     let base = Config { members: 3, compactions: 0, ..Config::default() };
     holds(Config { kinds: Kinds::of(&[Fault::Expire, Fault::Fence]), ..base });
     holds(Config { faults: 0, compactions: 1, ..base });
+}
+
+/// On the way from the ledger to native acknowledgements: each with those that it meets.
+#[test]
+fn members_that_move() {
+    use Mode::{Both, Ledger, Native};
+    for pair in [[Ledger, Both], [Both, Both], [Both, Native], [Native, Native]] {
+        let modes = [pair[0], pair[1], Ledger];
+        holds(Config { modes, ..Config::default() });
+        holds(Config { modes, faults: 2, kinds: Kinds::of(&[Fault::Expire]), compactions: 0, ..Config::default() });
+    }
 }
 
 /// Compaction between any two batches that a reader fetches.

@@ -105,6 +105,10 @@ pub(crate) async fn raise_before_records_come_again(
         }
     }
     let generation = admin.raise_ledger_generation(&topic, group).await?;
+    if found.partitions.iter().any(|p| p.left.contains(group)) {
+        // It stays native in the new one.
+        admin.leave_ledger(&topic, group).await?;
+    }
     note(format_args!("ledger {topic:?} forgets share group {group:?} (generation {generation})"));
     Ok(Forgotten(Some(format!(
         "ledger {topic:?} has forgotten share group {group:?} (generation {generation}), but its records do not come again as \

@@ -1,6 +1,7 @@
 //! The task behind a tail: fetches one ledger partition uncommitted, through leader moves, fences owners that are due, and
 //! asks for the group's start offsets now and then.
 
+use super::gone::gone;
 use super::tail::Shared;
 use crate::admin::Admin;
 use crate::alarm::Alarm;
@@ -12,7 +13,7 @@ use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_share_messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_share_messages::{ErrorCode, FetchRequest, InitProducerIdRequest, ListOffsetsRequest};
-use kafka_share_wire::Str;
+use kafka_share_wire::{Str, Uuid};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -315,6 +316,9 @@ pub(super) async fn call_fence(
 async fn sweep(shared: Arc<Shared>) {
     let age = shared.sweep_interval;
     let places = shared.with(|reader| reader.sweep(Instant::now(), age));
+    if places.is_empty() {
+        return;
+    }
     let groups: BTreeSet<Str> = places.iter().map(|place| place.group.clone()).collect();
     let admin = Admin::on(Arc::clone(&shared.cluster));
     let mut starts = HashMap::new();
@@ -326,6 +330,16 @@ async fn sweep(shared: Arc<Shared>) {
             })),
             Err(error) => tracing::debug!(%error, group = %group, "start offsets for the ledger were not read"),
         }
+    }
+    let untold = places.iter().filter(|place| !starts.contains_key(*place));
+    let untold: BTreeSet<Uuid> = untold.map(|place| place.tp.topic_id).collect();
+    let deadline = shared.cluster.request_deadline(Instant::now() + FENCE_TIME);
+    match gone(&shared.cluster, untold, deadline).await {
+        Ok(gone) => {
+            let over = places.into_iter().filter(|place| gone.contains(&place.tp.topic_id));
+            starts.extend(over.map(|place| (place, i64::MAX)));
+        }
+        Err(error) => tracing::debug!(%error, "topics of the ledger were not looked up"),
     }
     if !starts.is_empty() {
         shared.with(|reader| reader.handle_start_offsets(Instant::now(), age, &starts));

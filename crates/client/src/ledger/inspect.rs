@@ -2,6 +2,7 @@
 
 use super::LedgerTopic;
 use super::carrier::{call_fence, took_effect};
+use super::gone::gone;
 use crate::admin::{Admin, Isolation, OffsetSpec};
 use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result, Uuid};
 use kafka_share_core::ledger::{ClaimedRange, IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
@@ -276,7 +277,26 @@ impl Admin {
             };
             starts.insert(group.group.clone(), found);
         }
+        self.pass_deleted_topics(surveys, &mut starts).await?;
         Ok(starts)
+    }
+
+    /// Of topics that are deleted nothing comes again.
+    async fn pass_deleted_topics(&self, surveys: &[(Survey, i32, i64)], starts: &mut Starts) -> Result<()> {
+        let claims = surveys.iter().flat_map(|(s, ..)| s.intents().values()).flat_map(|i| &i.intent.groups);
+        let places: Vec<_> = claims.flat_map(|g| g.claims.keys().map(|tp| (g.group.clone(), *tp))).collect();
+        let told = |(group, tp): &&(Str, TopicIdPartition)| {
+            starts.get(group).is_some_and(|s| s.as_ref().is_none_or(|s| s.contains_key(tp)))
+        };
+        let untold: Vec<_> = places.iter().filter(|place| !told(place)).cloned().collect();
+        let deadline = Instant::now() + self.cluster().config().default_api_timeout;
+        let gone = gone(self.cluster(), untold.iter().map(|(_, tp)| tp.topic_id).collect(), deadline).await?;
+        for (group, tp) in untold.into_iter().filter(|(_, tp)| gone.contains(&tp.topic_id)) {
+            if let Some(Some(starts)) = starts.get_mut(&group) {
+                starts.insert(tp, i64::MAX);
+            }
+        }
+        Ok(())
     }
 
     /// Has the coordinator abort a transaction, unless it is being committed; its answer.

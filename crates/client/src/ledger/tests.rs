@@ -81,6 +81,10 @@ impl LedgerMember for Member {
         Ok(Arc::clone(self.tail.get_or_init(|| tail)))
     }
 
+    fn needs_intent(&self) -> Option<bool> {
+        self.tail.get().map(|tail| tail.with(|r| r.needs_intent()))
+    }
+
     fn stage(&self, _acks: &ShareAcknowledgements) -> Result<Box<dyn StagedPart>> {
         let member = self.me.upgrade().expect("alive");
         Ok(Box::new(Part { member, by_ledger: false }))

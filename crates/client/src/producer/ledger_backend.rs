@@ -8,7 +8,7 @@ use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicId
 use crate::ledger::{LedgerPart, LedgerSettings, LedgerTopic, Tail};
 use crate::{Error, ErrorKind, Result, Severity, Uuid};
 use kafka_share_core::ledger::{
-    Check, ClaimedRange, Claims, Conflict, GroupClaims, Intent, IntentKey, LedgerRecord, Verdict,
+    Check, ClaimedRange, Claims, Conflict, GroupClaims, Intent, IntentKey, LedgerRecord, Verdict, common_claims,
 };
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::ErrorCode;
@@ -69,6 +69,8 @@ struct State {
     groups: BTreeMap<Str, Group>,
     written: Vec<Written>,
     tombstones: Tombstones,
+    /// Committed intents of which several readers have parts, and which are not confirmed in all of them.
+    shared: Vec<Written>,
     sealed: bool,
     counter: u64,
     /// Topics that were compared with the ledger.
@@ -256,6 +258,7 @@ impl LedgerBackend {
     }
 
     fn take_tombstones(&self, readers: &[Reader]) -> BTreeSet<IntentKey> {
+        self.state().shared.retain(|written| !settle_shared(written));
         let mut all = BTreeSet::new();
         for (tail, _) in readers {
             let keys = tail.with(|r| r.take_tombstones(MAX_TOMBSTONES.saturating_sub(all.len())));
@@ -376,13 +379,31 @@ async fn verdict_of(Written { key, readers }: &Written, deadline: Instant) -> Re
     }
 }
 
+/// Whether nothing of a committed intent is to be waited for any more: each offset was confirmed to one of its group's readers,
+/// or somebody has tombstoned it.
+fn settle_shared(Written { key, readers }: &Written) -> bool {
+    let mut left: BTreeMap<Str, Claims> = BTreeMap::new();
+    for (tail, _) in readers {
+        let (group, claims) = tail.with(|r| (r.group().clone(), r.unconfirmed(key).cloned()));
+        let Some(claims) = claims else { return true };
+        let claims = left.get(&group).map_or(claims.clone(), |known| common_claims(known, &claims));
+        left.insert(group, claims);
+    }
+    let done = left.values().all(Claims::is_empty);
+    if done {
+        readers.iter().for_each(|(tail, _)| tail.with(|r| r.handle_done(key)));
+    }
+    done
+}
+
 /// Tells the readers how the transaction of some intents ended.
 fn conclude(written: Vec<Written>, tombstones: Tombstones, committed: bool) {
     for Written { key, readers } in written {
+        let shared = readers.len() > 1;
         for (tail, _) in readers {
             tail.with(|r| {
                 if committed {
-                    r.handle_committed(&key);
+                    r.handle_committed(&key, shared);
                 }
                 r.unwatch(&key);
             });
@@ -465,7 +486,11 @@ impl AckBackend for LedgerBackend {
 
     fn ended(&self, end: TransactionEnd) {
         let (written, tombstones) = self.take_written();
+        let shared: Vec<Written> = written.iter().filter(|w| w.readers.len() > 1).cloned().collect();
         conclude(written, tombstones, end == TransactionEnd::Committed);
+        if end == TransactionEnd::Committed {
+            self.state().shared.extend(shared);
+        }
     }
 
     fn follow(&self, deadline: Instant) -> Option<Boxed<'static, Option<bool>>> {
@@ -586,4 +611,40 @@ fn merged(ranges: &BTreeMap<i64, ClaimedRange>) -> Vec<ClaimedRange> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AckType, Admin, ClientConfig, TransactionalProducer};
+    use kafka_share_broker::EmbeddedBroker;
+
+    #[tokio::test]
+    async fn nothing_is_staged_behind_an_intent_until_its_transaction_has_ended() {
+        let broker = EmbeddedBroker::builder().transactional_acks(false).start().await.unwrap();
+        let servers = broker.bootstrap_servers();
+        let admin = Admin::new(ClientConfig::new(&servers)).unwrap();
+        admin.create_ledger(&crate::ledger::NewLedger::new()).await.unwrap();
+        let producer = TransactionalProducer::builder(&servers, "t").build().unwrap();
+        let backend = LedgerBackend::new(Arc::clone(producer.shared()), LedgerSettings::default(), false);
+        let staging = Staging {
+            transactional_id: "t".into(),
+            identity: ProducerIdentity::NONE,
+            v2: true,
+            member: ShareGroupMetadata::new("g", "m", 1),
+            parts: Vec::new(),
+        };
+        let mut acks = ShareAcknowledgements::new();
+        let tp = TopicIdPartition { topic_id: Uuid::from_halves(1, 2), partition: 0 };
+        acks.add(tp, 0, 4, AckType::Accept).unwrap();
+        let deadline = Instant::now() + std::time::Duration::from_secs(30);
+        AckBackend::check(&backend, true, deadline).await.unwrap();
+        // A prepare wrote its intent, and was dropped before it had ended.
+        backend.state().sealed = true;
+        let error = backend.stage(&staging, &acks, deadline).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidState);
+        assert!(error.to_string().contains("prepare that did not end"), "{error}");
+        backend.ended(TransactionEnd::Aborted);
+        assert!(backend.stage(&staging, &acks, deadline).await.unwrap().is_empty());
+    }
 }

@@ -105,6 +105,7 @@ async fn methods_of_the_ledger_dropped_at_every_await_point() {
         create_ledger => async |a: &Admin| a.create_ledger(&NewLedger::new().partitions(2)).await.is_ok(),
         describe_ledger => async |a: &Admin| a.describe_ledger(ledger).await.is_ok_and(|l| l.partitions.len() == 2),
         raise_ledger_generation => async |a: &Admin| a.raise_ledger_generation(ledger, GROUP).await.is_ok_and(|n| n > 0),
+        leave_ledger => async |a: &Admin| a.leave_ledger(ledger, GROUP).await.is_ok_and(|left| left.is_empty()),
         settle_ledger => async |a: &Admin| a.settle_ledger(ledger, LONG).await.is_ok_and(|done| done.left == 0),
     );
     let called: BTreeSet<String> = called.into_iter().map(str::to_owned).collect();

@@ -39,7 +39,7 @@ pub use picture::IntentState;
 pub use reader::{LedgerReader, OpenIntent, ReaderConfig, Want};
 pub use standing::{Run, Standing};
 pub use survey::{Survey, SurveyedIntent};
-pub use upkeep::SweepPartition;
+pub use upkeep::{SweepPartition, common_claims};
 pub use verdicts::Verdict;
 
 #[cfg(test)]

@@ -174,9 +174,9 @@ impl Picture {
         }
     }
 
-    /// A marker. `next_ask`: the number of the next request for records.
-    pub(super) fn handle_marker(&mut self, producer_id: i64, commit: bool, next_ask: u64) {
-        let Some(transaction) = self.open.remove(&producer_id) else { return };
+    /// A marker. `next_ask`: the number of the next request for records. Answers whether any intent is tombstoned now.
+    pub(super) fn handle_marker(&mut self, producer_id: i64, commit: bool, next_ask: u64) -> bool {
+        let Some(transaction) = self.open.remove(&producer_id) else { return false };
         for offset in transaction.intents {
             if !commit {
                 self.forget(offset);
@@ -184,18 +184,25 @@ impl Picture {
                 entry.state = IntentState::Committed;
             }
         }
-        if commit {
-            transaction.tombstones.iter().for_each(|key| self.retire(key, next_ask));
-        }
+        let tombstones = transaction.tombstones.iter().filter(|_| commit);
+        tombstones.fold(false, |any, key| self.retire(key, next_ask) || any)
     }
 
-    /// A tombstone counts from here on, for records that are asked for from `next_ask` on.
-    pub(super) fn retire(&mut self, key: &IntentKey, next_ask: u64) {
-        let Some(offset) = self.keys.get(key).copied() else { return };
-        if let Some(entry) = self.entries.get_mut(&offset).filter(|e| !e.retired) {
-            entry.retired = true;
-            self.retired.entry(next_ask).or_default().push(offset);
-        }
+    /// A tombstone counts from here on, for records that are asked for from `next_ask` on. Answers whether it is the first.
+    pub(super) fn retire(&mut self, key: &IntentKey, next_ask: u64) -> bool {
+        let Some(offset) = self.keys.get(key).copied() else { return false };
+        let Some(entry) = self.entries.get_mut(&offset).filter(|e| !e.retired) else { return false };
+        entry.retired = true;
+        self.retired.entry(next_ask).or_default().push(offset);
+        true
+    }
+
+    /// Forgets what is tombstoned, whatever was asked for before. Answers whether there was anything.
+    pub(super) fn forget_retired(&mut self) -> bool {
+        let retired = std::mem::take(&mut self.retired);
+        let any = !retired.is_empty();
+        retired.into_values().flatten().for_each(|offset| self.forget(offset));
+        any
     }
 
     /// All requests before `lowest_ask` are answered, and what they brought is settled.

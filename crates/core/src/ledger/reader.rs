@@ -240,6 +240,10 @@ impl LedgerReader {
         if self.position.is_some() {
             return;
         }
+        if start > 0 {
+            // Compaction does not move it: records were deleted, intents and tombstones perhaps.
+            self.handle_gap();
+        }
         self.position = Some(start);
         self.target = end.max(start);
         self.look_for_end();
@@ -349,7 +353,9 @@ impl LedgerReader {
                 _ => continue,
             };
             self.watched.handle_marker(record.offset, batch.producer_id, commit);
-            self.picture.handle_marker(batch.producer_id, commit, self.next_ask);
+            if self.picture.handle_marker(batch.producer_id, commit, self.next_ask) {
+                self.forget_needless();
+            }
         }
         Ok(())
     }
@@ -375,7 +381,11 @@ impl LedgerReader {
                     }
                 }
                 (LedgerRecord::Tombstone(key), true) => self.picture.handle_tombstone(owner.id, key),
-                (LedgerRecord::Tombstone(key), false) => self.picture.retire(&key, self.next_ask),
+                (LedgerRecord::Tombstone(key), false) => {
+                    if self.picture.retire(&key, self.next_ask) {
+                        self.forget_needless();
+                    }
+                }
                 (LedgerRecord::Generation { group, generation }, false) => {
                     if group == self.config.group && self.picture.handle_generation(generation) {
                         self.handle_raised();
@@ -393,15 +403,26 @@ impl LedgerReader {
                     return Err(refuse(self, FormatError::Foreign("what holds for a group inside a transaction")));
                 }
             }
-            if self.picture.ranges() > self.config.max_ranges {
+            if self.picture.ranges() > self.config.max_ranges && !self.make_room() {
                 return Err(LedgerError::TooLarge { partition: self.partition, limit: self.config.max_ranges });
             }
         }
         Ok(())
     }
 
+    /// Forgets what is tombstoned and only kept for the sake of what was asked for before (R1), and has all of that dropped
+    /// instead (R2). Answers whether that was enough.
+    fn make_room(&mut self) -> bool {
+        if self.picture.forget_retired() {
+            self.floor = self.floor.max(self.next_ask);
+            self.changes += 1;
+        }
+        self.picture.ranges() <= self.config.max_ranges
+    }
+
     /// An administrator has raised the generation: what was asked for in the one before counts for nothing.
     fn handle_raised(&mut self) {
+        self.forget_needless();
         if self.lowest_ask < self.next_ask {
             self.floor = self.floor.max(self.next_ask);
         }
@@ -434,6 +455,7 @@ impl LedgerReader {
         }
         self.caught_up = true;
         self.changes += 1;
+        self.forget_needless();
         let picture = &self.picture;
         self.watched.handle_end(self.target, |key| picture.get(key).is_some());
     }

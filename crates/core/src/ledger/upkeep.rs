@@ -1,12 +1,12 @@
 //! Which intents are not needed any more: their owner's, once the broker has confirmed every range, and anybody's, once the
 //! group's start offsets have passed all of theirs.
 
-use super::format::{ClaimedRange, IntentKey};
+use super::format::{ClaimedRange, Claims, IntentKey};
 use super::picture::{Entry, IntentState};
 use super::reader::LedgerReader;
 use crate::metadata::TopicIdPartition;
 use kafka_share_wire::Str;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 /// A share-partition whose start offset decides about tombstones.
@@ -22,22 +22,49 @@ pub struct SweepPartition {
 #[derive(Debug, Default)]
 pub(super) struct Upkeep {
     /// Own committed intents, with what the broker has not confirmed yet.
-    unconfirmed: HashMap<IntentKey, BTreeMap<TopicIdPartition, Vec<ClaimedRange>>>,
+    unconfirmed: HashMap<IntentKey, Unconfirmed>,
     due: BTreeSet<IntentKey>,
 }
 
+#[derive(Debug)]
+struct Unconfirmed {
+    claims: Claims,
+    /// Other readers have a part in it.
+    shared: bool,
+}
+
 impl LedgerReader {
-    /// The transaction of an own intent was committed; the broker is being told.
-    pub fn handle_committed(&mut self, key: &IntentKey) {
+    /// Forgets what somebody else has tombstoned, or what does not count any more.
+    pub(super) fn forget_needless(&mut self) {
+        if self.is_caught_up() {
+            let picture = &self.picture;
+            self.upkeep.unconfirmed.retain(|key, _| picture.get(key).is_some_and(|(_, e)| !e.retired));
+        }
+    }
+
+    /// The transaction of an own intent was committed; the broker is being told. `shared`: confirmations of a part of it come to other
+    /// readers, and whoever knows them all says when it is [done](Self::handle_done).
+    pub fn handle_committed(&mut self, key: &IntentKey, shared: bool) {
         let Some((_, entry)) = self.picture.get(key) else { return };
         if entry.native {
             // Once that is decided none of the records is acquired any more.
             self.upkeep.due.insert(*key);
             return;
         }
-        // Confirmations of other groups come to other readers: that is left to the start offsets.
-        if entry.others.is_empty() {
-            self.upkeep.unconfirmed.insert(*key, entry.claims.clone());
+        self.upkeep.unconfirmed.insert(*key, Unconfirmed { claims: entry.claims.clone(), shared });
+    }
+
+    /// What the broker has not confirmed to this reader of an own committed intent of its group; `None` for those that are not
+    /// waited for (any more).
+    #[must_use]
+    pub fn unconfirmed(&self, key: &IntentKey) -> Option<&Claims> {
+        self.upkeep.unconfirmed.get(key).map(|u| &u.claims)
+    }
+
+    /// All of an own committed intent is confirmed, to this reader or to others.
+    pub fn handle_done(&mut self, key: &IntentKey) {
+        if self.upkeep.unconfirmed.remove(key).is_some() {
+            self.upkeep.due.insert(*key);
         }
     }
 
@@ -45,14 +72,14 @@ impl LedgerReader {
     pub fn handle_confirmed(&mut self, tp: TopicIdPartition, first: i64, last: i64) {
         let keys: BTreeSet<IntentKey> = self.picture.overlapping(tp, first, last).map(|(_, e, _)| e.key).collect();
         for key in keys {
-            let Some(claims) = self.upkeep.unconfirmed.get_mut(&key) else { continue };
+            let Some(Unconfirmed { claims, shared }) = self.upkeep.unconfirmed.get_mut(&key) else { continue };
             if let Some(ranges) = claims.get_mut(&tp) {
                 *ranges = ranges.iter().flat_map(|range| without(range, first, last)).collect();
                 if ranges.is_empty() {
                     claims.remove(&tp);
                 }
             }
-            if claims.is_empty() {
+            if claims.is_empty() && !*shared {
                 self.upkeep.unconfirmed.remove(&key);
                 self.upkeep.due.insert(key);
             }
@@ -122,6 +149,26 @@ impl LedgerReader {
             })
         })
     }
+}
+
+/// What two share in: offsets that are claimed in both.
+#[must_use]
+pub fn common_claims(one: &Claims, other: &Claims) -> Claims {
+    let mut common = Claims::new();
+    for (tp, ranges) in one {
+        let Some(others) = other.get(tp) else { continue };
+        let (mut found, mut from) = (Vec::new(), 0);
+        for range in ranges {
+            from += others[from..].partition_point(|o| o.last < range.first);
+            for o in others[from..].iter().take_while(|o| o.first <= range.last) {
+                found.push(ClaimedRange { first: o.first.max(range.first), last: o.last.min(range.last), ..*range });
+            }
+        }
+        if !found.is_empty() {
+            common.insert(*tp, found);
+        }
+    }
+    common
 }
 
 /// What is left of a range without the offsets from `first` to `last`.

@@ -201,6 +201,21 @@ impl AckTable {
         Some((slot.node, Taken { batches, ..*taken }))
     }
 
+    /// What renews the locks of records that are kept aside, and the node to send it to; `None` where there are none.
+    #[must_use]
+    pub fn renewal_of_aside(&self, at: SlotRef, indexes: impl IntoIterator<Item = u32>) -> Option<(i32, Taken)> {
+        let slot = self.slot(at).filter(|s| !s.stale)?;
+        let mut batches: Vec<AckBatch> = Vec::new();
+        for index in indexes.into_iter().filter(|i| slot.states.get(*i as usize) == Some(&ASIDE)) {
+            let offset = slot.offset(index);
+            match batches.last_mut().filter(|b| b.last + 1 == offset) {
+                Some(batch) => batch.last = offset,
+                None => batches.push(AckBatch { first: offset, last: offset, types: vec![AckType::Renew.code()] }),
+            }
+        }
+        (!batches.is_empty()).then(|| (slot.node, Taken { slot: at, ask: slot.ask, tp: slot.tp, batches }))
+    }
+
     /// The next outcome of what the application is not told of.
     pub fn poll_quiet_outcome(&mut self) -> Option<QuietOutcome> {
         self.outcomes.quiet.pop_front()

@@ -1,7 +1,7 @@
 //! Renewed locks: per record, whether the application asked for them or they are kept alive for it.
 
 use super::slot::{
-    EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, Outcomes, PENDING, SENT, STAGED, Slot, phase, type_of,
+    ASIDE, EXTEND, FOLLOWS, FOLLOWS_EXTENSION, HELD, LOST, Outcomes, PENDING, SENT, STAGED, Slot, phase, type_of,
 };
 use super::{AckBatch, AckError, AckOutcome, AckTable, AckType, Outcome, RecordHandle, SlotRef, Taken};
 use crate::share_fetch::Delivery;
@@ -144,7 +144,7 @@ pub(super) fn settle_renewed(
     for offset in batch.first..=batch.last {
         let Some(index) = slot.index_of(offset) else { continue };
         let state = slot.states[index as usize];
-        if phase(state) == STAGED {
+        if matches!(phase(state), STAGED | ASIDE) {
             note_lock(slot, index, outcome, until);
             continue;
         }

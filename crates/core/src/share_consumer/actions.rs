@@ -243,7 +243,8 @@ impl ShareConsumer {
             _ => at,
         });
         let extension = self.table.extension_due().filter(|_| !self.closing);
-        let aside = self.aside_due();
+        let renewal = self.aside_renewal_due().filter(|_| !self.closing);
+        let aside = self.aside_due().into_iter().chain(renewal);
         nodes.flatten().chain(metadata).chain(paused).chain(heartbeat).chain(extension).chain(aside).min()
     }
 
@@ -265,6 +266,7 @@ impl ShareConsumer {
         }
         if !self.closing {
             self.extend_locks(now);
+            self.renew_aside(now);
             self.wake_aside(now);
         }
         if let Some(before) = now.checked_sub(super::LOCK_GRACE) {

@@ -32,6 +32,8 @@ pub(super) struct Aside {
     since: Instant,
     /// When they may come again, where that is not a matter of the ledger alone.
     not_before: Option<Instant>,
+    /// When their locks were renewed last.
+    renewed: Option<Instant>,
 }
 
 /// Records that wait for the end of a transaction that claims them.
@@ -140,9 +142,45 @@ impl ShareConsumer {
         self.ledger.aside.iter().filter(|a| a.not_before.is_none()).filter_map(|a| {
             let offset = |at: usize| self.table.offset(a.slot, a.delivery.entries.get(at)?.index);
             let (first, last) = (offset(a.entries.start)?, offset(a.entries.end.checked_sub(1)?)?);
-            let until = self.table.lock_until(a.slot)?;
+            let until = self.lock_of_aside(a)?;
             Some(WaitingRecords { tp: a.delivery.tp, first, last, since: a.since, until })
         })
+    }
+
+    /// When the lock of records that wait ends. All of a part have the same: renewed together, or not at all.
+    fn lock_of_aside(&self, aside: &Aside) -> Option<Instant> {
+        let index = aside.delivery.entries.get(aside.entries.start)?.index;
+        self.table.record_lock(RecordHandle { slot: aside.slot, index })
+    }
+
+    /// When the locks of records are to be renewed that wait for the end of another's transaction, where brokers can: else each
+    /// lock that ends costs a delivery, and the last one the record.
+    fn renewal_due(&self, aside: &Aside) -> Option<Instant> {
+        let waits = aside.not_before.is_none() && self.table.check_renewal(aside.slot, AckType::Renew).is_ok();
+        let due = self.lock_of_aside(aside).filter(|_| waits)?.checked_sub(self.assumed_lock() / 2)?;
+        // One that is not answered, or refused, is not repeated at once.
+        Some(aside.renewed.map_or(due, |at| due.max(at + self.assumed_lock() / 4)))
+    }
+
+    /// When [`ShareConsumer::renew_aside`] has something to do.
+    pub(super) fn aside_renewal_due(&self) -> Option<Instant> {
+        self.ledger.aside.iter().filter_map(|a| self.renewal_due(a)).min()
+    }
+
+    pub(super) fn renew_aside(&mut self, now: Instant) {
+        let deadline = now + self.config.api_timeout;
+        for at in 0..self.ledger.aside.len() {
+            let part = &self.ledger.aside[at];
+            if self.renewal_due(part).is_none_or(|due| due > now) {
+                continue;
+            }
+            let indexes = part.delivery.entries[part.entries.clone()].iter().map(|e| e.index);
+            let renewal = self.table.renewal_of_aside(part.slot, indexes);
+            self.ledger.aside[at].renewed = Some(now);
+            let Some((node, taken)) = renewal else { continue };
+            let group = Group { taken: vec![taken], commits: Vec::new(), not_before: None, deadline, tries: 0 };
+            self.nodes.entry(node).or_default().groups.push_back(group);
+        }
     }
 
     /// Records that were acknowledged at the broker without being handed out, because another's transaction had done so.
@@ -222,7 +260,8 @@ impl ShareConsumer {
                 Standing::Open => {
                     self.table.set_aside(slot, indexes);
                     let delivery = Arc::clone(delivery);
-                    let waiting = Aside { delivery, slot, entries: start..end, since, not_before: None };
+                    let entries = start..end;
+                    let waiting = Aside { delivery, slot, entries, since, not_before: None, renewed: None };
                     self.ledger.aside.push_back(waiting);
                 }
             }
@@ -321,7 +360,8 @@ impl ShareConsumer {
         for run in places.chunk_by(|a, b| a + 1 == *b) {
             let entries = run[0]..run[run.len() - 1] + 1;
             let (delivery, not_before) = (Arc::clone(delivery), Some(now + pause));
-            self.ledger.aside.push_back(Aside { delivery, slot, entries, since: now, not_before });
+            let again = Aside { delivery, slot, entries, since: now, not_before, renewed: None };
+            self.ledger.aside.push_back(again);
             self.ledger.look_again = true;
         }
     }

@@ -36,6 +36,21 @@ impl State {
         }
     }
 
+    /// TxnShareAcknowledge: takes all of the records into the member's transaction, or none.
+    pub(super) fn stage(&mut self, at: usize, records: Records) -> bool {
+        let held = each(records).all(|record| self.records[usize::from(record)] == Record::Acquired(at as u8));
+        for record in each(records).filter(|_| held) {
+            self.records[usize::from(record)] = Record::Staged(at as u8);
+        }
+        held
+    }
+
+    /// The marker of a member's transaction reaches the share-partition.
+    pub(super) fn complete(&mut self, at: u8, commit: bool) {
+        let end = if commit { Record::Acknowledged } else { Record::Available };
+        self.records.iter_mut().filter(|record| **record == Record::Staged(at)).for_each(|record| *record = end);
+    }
+
     /// Whether a lock can expire without a fault: nobody alive works under it.
     pub(super) fn abandoned(&self, record: usize) -> bool {
         match self.records[record] {
@@ -45,7 +60,7 @@ impl State {
                 let staged = if member.txn.phase == Phase::Idle { 0 } else { member.txn.claims };
                 (member.holds() | staged) & bit(record as u8) == 0
             }
-            Record::Available | Record::Acknowledged => false,
+            Record::Available | Record::Staged(_) | Record::Acknowledged => false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a run of the ledger's model varies: sizes, variants of the protocol, planted faults.
 
+use super::state::{MEMBERS, Mode};
 use crate::faults::{Fault, Kinds};
 
 /// A rule of the ledger left out or broken, to show that the model would notice.
@@ -47,11 +48,13 @@ pub enum Planted {
     FencedForEver,
     /// A record that was delivered to a member twice goes into one transaction twice.
     TwiceInOneTransaction,
+    /// A member that acknowledges natively alone works beside one that uses the ledger alone.
+    NativeBesideLedger,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::CheckSkipped,
         Self::CheckBehindOffset,
         Self::ReadCommitted,
@@ -73,6 +76,7 @@ impl Planted {
         Self::NoReread,
         Self::FencedForEver,
         Self::TwiceInOneTransaction,
+        Self::NativeBesideLedger,
     ];
 
     /// The smallest model in which it shows.
@@ -95,6 +99,7 @@ impl Planted {
                 ..base
             },
             Self::EmptyMarkerSkipped => Config { empty_markers: true, ..base },
+            Self::NativeBesideLedger => Config { modes: [Mode::Ledger, Mode::Native, Mode::Ledger], ..base },
             _ => base,
         }
     }
@@ -129,6 +134,8 @@ pub enum SingleBatches {
 pub struct Config {
     /// Members, 1 to 3.
     pub members: u8,
+    /// What they use.
+    pub modes: [Mode; MEMBERS],
     /// Number of faults.
     pub faults: u8,
     /// Which kinds there are.
@@ -157,6 +164,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             members: 2,
+            modes: [Mode::Ledger; MEMBERS],
             faults: 1,
             kinds: Kinds::ALL,
             compactions: 1,

@@ -1,6 +1,6 @@
 //! Steps and states in words, for traces.
 
-use super::state::{Coordinator, Entry, Keys, Phase, Record, Records, Stage, State, each};
+use super::state::{Coordinator, Entry, Keys, Mode, Phase, Record, Records, Stage, State, each};
 use super::step::{Action, Pass, Then};
 use std::fmt::Write;
 
@@ -77,6 +77,7 @@ pub(super) fn state(state: &State) -> String {
             Record::Available => "available".into(),
             Record::Acquired(by) => format!("acquired by {}", name(state, *by)),
             Record::Orphaned => "acquired by nobody alive".into(),
+            Record::Staged(by) => format!("in the transaction of {}", name(state, *by)),
             Record::Acknowledged => "acknowledged".into(),
         };
         let _ = write!(text, "r{record} {held}, outputs {outputs}; ");
@@ -112,6 +113,11 @@ fn log_entry(state: &State, entry: Entry) -> String {
 fn member(state: &State, at: u8) -> String {
     let member = &state.members[usize::from(at)];
     let mut text = format!("{} ", name(state, at));
+    match member.mode {
+        Mode::Ledger => {}
+        Mode::Both => text.push_str("(both) "),
+        Mode::Native => text.push_str("(native) "),
+    }
     if !member.up {
         text.push_str("dead");
         return text;

@@ -45,6 +45,7 @@ impl State {
         if self.is_open(owner) {
             self.log.push(Entry::Marker { owner, commit });
         }
+        self.complete(owner, commit);
         self.coordinators[usize::from(owner)] = Coordinator::Empty;
         if !tv1 {
             // Under transaction.version 2 the next transaction has the next epoch; its own producer learns it.

@@ -19,7 +19,7 @@ mod step;
 
 pub use config::{Config, Planted, SingleBatches};
 pub use reader::Verdict;
-pub use state::{Batch, Chunk, Coordinator, Entry, Known, Member, Mine, Phase, Record, Stage, State, Txn, Wire};
+pub use state::{Batch, Chunk, Coordinator, Entry, Known, Member, Mine, Mode, Phase, Record, Stage, State, Txn, Wire};
 pub use step::{Action, Pass, Then};
 
 use crate::explore::Checked;
@@ -54,7 +54,8 @@ impl Model for Config {
     fn init_states(&self) -> Vec<State> {
         assert!((1..=MEMBERS as u8).contains(&self.members), "a model has 1 to {MEMBERS} members");
         let member = Member { up: true, epoch_ok: true, next_ask: 1, ..Member::default() };
-        let members = (0..self.members).map(|_| member).collect();
+        let modes = self.modes.iter().take(usize::from(self.members));
+        let members = modes.map(|mode| Member { mode: *mode, ..member }).collect();
         let names = Names { members: [0, 1, 2], ..Names::default() };
         let Self { faults, compactions, .. } = *self;
         vec![State { faults, compactions, members, names, ..State::default() }]

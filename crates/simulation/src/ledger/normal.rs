@@ -51,7 +51,7 @@ impl State {
 
     /// What every live reader has passed, and what a reader that starts anew would not see, is removed.
     fn trim_log(&mut self, config: &Config) {
-        let passed = self.members.iter().filter(|m| m.up).map(|m| m.position).min();
+        let passed = self.members.iter().filter(|m| m.up && m.reads()).map(|m| m.position).min();
         let passed = usize::from(passed.unwrap_or(self.log.len() as u8));
         if !config.one_batch(true) {
             // Who reads from the start in one go cannot tell. In steps, compaction may come between them.
@@ -68,7 +68,7 @@ impl State {
         for at in (0..passed).rev().filter(|at| self.log[*at] == Entry::Hole).collect::<List<usize, 16>>().iter() {
             self.log.remove(*at);
             for member in self.members.iter_mut() {
-                member.position -= u8::from(member.up);
+                member.position -= u8::from(member.up && member.reads());
                 member.txn.reach -= u8::from(usize::from(member.txn.reach) > *at);
                 member.target -= u8::from(usize::from(member.target) > *at);
             }
@@ -174,7 +174,7 @@ impl State {
         }
         let name = |owner: u8| new[usize::from(owner)];
         for record in &mut state.records {
-            if let Record::Acquired(member) = record {
+            if let Record::Acquired(member) | Record::Staged(member) = record {
                 *member = name(*member);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Planted};
 use super::log::key_bit;
-use super::state::{Batch, Entry, Known, Member, Phase, Records, Stage, State, bit};
+use super::state::{Batch, Entry, Known, Member, Mode, Phase, Records, Stage, State, bit};
 
 /// What stands against committing a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,9 @@ impl State {
     /// Begins with an empty picture: at start, and after a gap. Until the end that the log has now, holes mean nothing.
     pub(super) fn read_from_start(&mut self, at: usize) {
         let member = &mut self.members[at];
+        if !member.reads() {
+            return;
+        }
         member.picture.clear();
         member.position = 0;
         member.target = self.log.len() as u8;
@@ -96,6 +99,11 @@ impl State {
 }
 
 impl Member {
+    /// Whether it reads the ledger.
+    pub(super) fn reads(&self) -> bool {
+        self.mode != Mode::Native
+    }
+
     /// Rule R2: nothing that was asked for before the gap may go on. What has been checked already may still commit,
     /// but is not tried again if it does not.
     fn drop_all(&mut self) {
@@ -197,6 +205,10 @@ impl Member {
 
     /// Records of the transaction go back to be tried again.
     pub(super) fn unstage(&mut self) {
+        if self.mode != Mode::Ledger {
+            // The broker has them again.
+            self.chunks.retain(|chunk| chunk.stage != Stage::Staged);
+        }
         for chunk in self.chunks.iter_mut().filter(|chunk| chunk.stage == Stage::Staged) {
             chunk.stage = Stage::Held;
         }

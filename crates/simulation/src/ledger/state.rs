@@ -25,6 +25,8 @@ pub enum Record {
     Available,
     /// Acquired by a member.
     Acquired(u8),
+    /// Acknowledged in the open transaction of a member's producer (KIP-1289).
+    Staged(u8),
     /// Acquired by a member that is gone or has closed its session: the lock will expire.
     Orphaned,
     /// Finished.
@@ -192,9 +194,23 @@ pub struct Wire {
     pub tombstones: Keys,
 }
 
+/// How a member acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Mode {
+    /// By the ledger; the broker is told after the commit.
+    #[default]
+    Ledger,
+    /// In the transaction at the broker, with an intent in the ledger.
+    Both,
+    /// In the transaction at the broker; it reads no ledger.
+    Native,
+}
+
 /// A process: share consumer, reader of the ledger, producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Member {
+    /// How it acknowledges.
+    pub mode: Mode,
     /// Whether it runs.
     pub up: bool,
     /// Whether its producer's epoch is the coordinator's; if not it needs InitProducerId.

@@ -3,7 +3,7 @@
 use super::config::{Config, Planted};
 use super::log::key_bit;
 use super::reader::Verdict;
-use super::state::{Chunk, Coordinator, Keys, Member, Mine, Phase, Record, Stage, State, Txn, Wire, bit, each};
+use super::state::{Chunk, Coordinator, Keys, Member, Mine, Mode, Phase, Record, Stage, State, Txn, Wire, bit, each};
 use crate::faults::Fault;
 
 /// What becomes of the records of an aborted transaction.
@@ -125,10 +125,14 @@ fn consumer_actions(config: &Config, state: &State, at: u8, into: &mut Vec<Actio
     let held = member.chunks.iter().filter(|chunk| chunk.stage == Stage::Held && !member.reading);
     let done = held.filter(|chunk| member.done(chunk.record)).fold(0, |all, chunk| all | bit(chunk.record));
     into.extend(each(done).map(|record| Action::SettleDone(at, record)));
-    if usize::from(member.position) < state.log.len() {
+    if member.reads() && usize::from(member.position) < state.log.len() {
         into.push(Action::Read(at));
     }
-    if config.one_batch(true) && !config.planted(Planted::NoReread) && state.must_reread(usize::from(at)) {
+    if member.reads()
+        && config.one_batch(true)
+        && !config.planted(Planted::NoReread)
+        && state.must_reread(usize::from(at))
+    {
         into.push(Action::Reread(at));
     }
     let acking = (0..member.mine.len()).filter(|place| !member.mine[*place].acknowledged);
@@ -161,7 +165,8 @@ fn transaction_actions(config: &Config, state: &State, at: u8, into: &mut Vec<Ac
         }
         Phase::Doomed => into.push(Action::Abort(at, Then::Keep)),
         Phase::Unknown => {
-            if member.epoch_ok && !member.reading && usize::from(member.position) == state.log.len() {
+            let read = !member.reading && usize::from(member.position) == state.log.len();
+            if member.epoch_ok && (read || !member.reads()) {
                 into.extend(THEN.map(|then| Action::Resolve(at, then)));
             }
         }
@@ -293,13 +298,15 @@ pub(super) fn apply(config: &Config, before: &State, action: Action) -> Option<S
         }
         Action::Timeout(at) => state.abort_by_force(usize::from(at)),
         Action::Crash(at) => {
-            state.members[usize::from(at)] = Member::default();
+            let mode = state.members[usize::from(at)].mode;
+            state.members[usize::from(at)] = Member { mode, ..Member::default() };
             state.orphan(usize::from(at));
         }
         Action::Restart(at) => {
-            state.members[usize::from(at)] = Member { up: true, next_ask: 1, ..Member::default() };
+            let mode = state.members[usize::from(at)].mode;
+            state.members[usize::from(at)] = Member { mode, up: true, next_ask: 1, ..Member::default() };
             state.read_from_start(usize::from(at));
-            if !config.one_batch(true) {
+            if !config.one_batch(true) && state.members[usize::from(at)].reads() {
                 state.read(config, usize::from(at));
             }
         }
@@ -383,6 +390,16 @@ impl State {
         }
         txn.outputs = if with_output { txn.claims } else { 0 };
         member.txn = txn;
+        let mode = member.mode;
+        self.coordinators[at] = Coordinator::Ongoing;
+        if mode != Mode::Ledger {
+            let staged = self.stage(at, txn.claims);
+            if mode == Mode::Native || !staged {
+                self.members[at].txn.phase = if staged { Phase::Committing } else { Phase::Doomed };
+                return;
+            }
+        }
+        let member = &mut self.members[at];
         let early = config.early_tombstones || config.planted(Planted::TombstoneBeforeConfirmed);
         let mut tombstones: Keys = 0;
         for mine in member.mine.iter_mut().filter(|mine| mine.confirmed || early) {
@@ -396,7 +413,6 @@ impl State {
                 tombstones |= if due { key_bit(known.key) } else { 0 };
             }
         }
-        self.coordinators[at] = Coordinator::Ongoing;
         self.wires[at].push(Wire { current: true, key, claims: txn.claims, tombstones });
     }
 
@@ -426,7 +442,10 @@ impl State {
     }
 
     fn end_aborted(&mut self, at: usize, then: Then) {
-        if then == Then::Release {
+        if self.members[at].mode != Mode::Ledger {
+            // What the broker had refused to take into the transaction.
+            self.release(at, self.members[at].txn.claims);
+        } else if then == Then::Release {
             let member = &mut self.members[at];
             let given = |chunk: &Chunk| chunk.stage == Stage::Staged && !member.done(chunk.record);
             let records = member.chunks.iter().filter(|chunk| given(chunk)).fold(0, |all, c| all | bit(c.record));
@@ -452,6 +471,16 @@ impl State {
         let member = &mut self.members[at];
         let Txn { key, claims, outputs, .. } = member.txn;
         member.mine.retain(|mine| !mine.tombstoning);
+        if member.mode != Mode::Ledger {
+            // Nothing is left to be told.
+            member.chunks.retain(|chunk| chunk.stage != Stage::Staged);
+            if member.mode == Mode::Both {
+                let told = Mine { acknowledged: true, confirmed: true, ..Mine::default() };
+                member.mine.push(Mine { key, claims, outputs, ..told });
+            }
+            member.txn = Txn::default();
+            return;
+        }
         let confirmed = config.planted(Planted::TombstoneBeforeConfirmed);
         member.mine.push(Mine { key, claims, outputs, confirmed, ..Mine::default() });
         for chunk in member.chunks.iter_mut().filter(|chunk| chunk.stage == Stage::Staged) {
@@ -475,7 +504,9 @@ impl State {
 
     fn resolve(&mut self, config: &Config, at: usize, then: Then) {
         let member = &self.members[at];
-        let found = member.picture.iter().any(|known| known.committed && known.key == member.txn.key);
+        let known = member.picture.iter().any(|known| known.committed && known.key == member.txn.key);
+        // Who reads no ledger has the coordinator tell.
+        let found = if member.reads() { known } else { member.txn.committed };
         if found && !config.planted(Planted::VerdictFromInit) {
             self.finish_commit(config, at);
         } else {

@@ -100,6 +100,38 @@ async fn two_groups_of_one_partition_share_an_intent_and_those_of_two_have_one_e
 }
 
 #[tokio::test]
+async fn an_intent_of_several_readers_is_tombstoned_once_all_have_their_part_confirmed() {
+    let broker = broker(2).await;
+    let layout = kafka_share_core::ledger::Layout::new(8).unwrap();
+    let same = (0..).map(|i| format!("g{i}")).find(|g| layout.partition_for(g) == layout.partition_for(GROUP)).unwrap();
+    // Two of one group, and one of another.
+    let members = [GROUP, GROUP, same.as_str()].map(|group| Member::new(&broker, group, SOON));
+    let producer = producer(&broker, "a").await;
+    for (member, first) in members.iter().zip([0, 5, 0]) {
+        let staged = acks(first, first + 4, AckType::Accept);
+        producer.send_share_acks_to_transaction(staged, &member.metadata()).await.unwrap();
+    }
+    producer.commit_transaction().await.unwrap();
+    assert_eq!(metric(&producer, "intents"), 1.0);
+    let mut next = 100;
+    for (member, first) in members.iter().zip([0, 5, 0]) {
+        producer.begin_transaction().unwrap();
+        producer
+            .send_share_acks_to_transaction(acks(next, next, AckType::Accept), &members[0].metadata())
+            .await
+            .unwrap();
+        producer.commit_transaction().await.unwrap();
+        next += 1;
+        assert_eq!(metric(&producer, "tombstones"), 0.0, "a part is not confirmed");
+        member.tail().with(|r| r.handle_confirmed(TP, first, first + 4));
+    }
+    producer.begin_transaction().unwrap();
+    producer.send_share_acks_to_transaction(acks(next, next, AckType::Accept), &members[0].metadata()).await.unwrap();
+    producer.commit_transaction().await.unwrap();
+    assert_eq!(metric(&producer, "tombstones"), 1.0);
+}
+
+#[tokio::test]
 async fn the_same_offsets_twice_are_refused() {
     let broker = broker(2).await;
     let (one, two) = (Member::new(&broker, GROUP, SOON), Member::new(&broker, GROUP, SOON));

@@ -284,7 +284,7 @@ fn a_tombstone_is_due_when_all_is_confirmed() {
     let mut reader = read(&log);
     reader.handle_confirmed(TP, 0, 99);
     assert_eq!(reader.tombstones_due(), 0, "not an own one");
-    reader.handle_committed(&key(1));
+    reader.handle_committed(&key(1), false);
     reader.handle_confirmed(TP, 0, 3);
     reader.handle_confirmed(TP, 12, 12);
     reader.handle_confirmed(TP, 10, 11);
@@ -499,7 +499,7 @@ fn what_brokers_know_with_the_commit_is_tombstoned_without_confirmation() {
     log.marker(1, true);
     native(&mut log, 2, 2, &[accept(5, 9)]);
     let mut reader = read(&log);
-    reader.handle_committed(&key(1));
+    reader.handle_committed(&key(1), false);
     assert_eq!(reader.take_tombstones(9), [key(1)]);
     // That of a member that died is due once it is old.
     log.marker(2, true);
@@ -509,4 +509,48 @@ fn what_brokers_know_with_the_commit_is_tombstoned_without_confirmation() {
     assert_eq!(reader.tombstones_due(), 0);
     assert!(reader.sweep(now + age * 2, age).is_empty(), "start offsets are not needed");
     assert_eq!(reader.take_tombstones(9), [key(1), key(2)]);
+}
+
+#[test]
+fn what_somebody_else_has_tombstoned_is_not_waited_for() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    log.committed(1, 1, &[accept(0, 4)]);
+    log.committed(1, 2, &[accept(5, 9)]);
+    log.committed(1, 3, &[accept(10, 14)]);
+    let mut reader = read(&log);
+    reader.note_asked(2);
+    (1..=3).for_each(|counter| reader.handle_committed(&key(counter), false));
+    reader.handle_confirmed(TP, 0, 2);
+    assert_eq!(reader.unconfirmed(&key(1)), Some(&claims(&[accept(3, 4)])));
+    log.forgotten(2, 1);
+    log.outside(&LedgerRecord::Tombstone(key(2)));
+    catch_up(&mut reader, &log, now);
+    let waited: Vec<u64> = (1..=3).filter(|counter| reader.unconfirmed(&key(*counter)).is_some()).collect();
+    assert_eq!(waited, [3]);
+    reader.handle_confirmed(TP, 0, 9);
+    assert_eq!(reader.tombstones_due(), 0);
+    log.outside(&LedgerRecord::Generation { group: "g".into(), generation: 1 });
+    catch_up(&mut reader, &log, now);
+    assert_eq!(reader.unconfirmed(&key(3)), None);
+}
+
+#[test]
+fn an_intent_of_several_readers_is_done_when_they_say_so() {
+    let mut log = Log::default();
+    log.committed(1, 1, &[accept(0, 9)]);
+    let mut readers = [read(&log), read(&log)];
+    readers.iter_mut().for_each(|r| r.handle_committed(&key(1), true));
+    readers[0].handle_confirmed(TP, 0, 5);
+    readers[1].handle_confirmed(TP, 5, 8);
+    let left = |readers: &[LedgerReader; 2]| {
+        let [one, other] = readers.each_ref().map(|r| r.unconfirmed(&key(1)).unwrap());
+        common_claims(one, other)
+    };
+    assert_eq!(left(&readers), claims(&[accept(9, 9)]));
+    readers[0].handle_confirmed(TP, 0, 9);
+    assert!(left(&readers).is_empty());
+    assert_eq!(readers[0].tombstones_due(), 0, "it does not know of the other's");
+    readers[0].handle_done(&key(1));
+    assert_eq!(readers[0].take_tombstones(9), [key(1)]);
 }

@@ -245,3 +245,46 @@ fn batches_that_were_read_before_are_passed_over() {
     middle.handle_records(now, log.fetch(3), -1).unwrap();
     assert_eq!((middle.floor(), middle.want(), middle.ranges()), (0, Want::Records(4), 1));
 }
+
+#[test]
+fn r2_records_deleted_from_the_start_are_a_gap() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    log.committed(2, 1, &[accept(0, 4)]);
+    log.forgotten(2, 1);
+    log.committed(2, 2, &[accept(5, 6)]);
+    // Attached to a consumer that holds what it has asked for; intent and tombstone were deleted.
+    let mut late = reader();
+    late.note_asked(5);
+    late.set_lowest_ask(3);
+    late.handle_bounds(4, log.end);
+    catch_up(&mut late, &log, now);
+    assert_eq!((late.floor(), late.is_caught_up()), (5, true));
+    let mut first = reader();
+    first.handle_bounds(4, log.end);
+    assert_eq!(first.floor(), 0, "nothing was asked for");
+}
+
+#[test]
+fn r2_makes_room_for_what_r1_keeps() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    let mut reader = LedgerReader::new(ReaderConfig { group: "g".into(), layout: layout(), max_ranges: 3 });
+    catch_up(&mut reader, &log, now);
+    reader.note_asked(2);
+    for counter in 0..4 {
+        log.committed(2, counter, &[accept(counter as i64, counter as i64)]);
+        log.forgotten(2, counter);
+    }
+    catch_up(&mut reader, &log, now);
+    // One more than there is room for: what was asked for is dropped, and with it what was kept for it.
+    assert_eq!((reader.floor(), reader.ranges(), reader.error()), (2, 1, None));
+    assert_eq!(reader.standings(TP, 0, 3), [run(0, 2, Standing::Free), run(3, 3, DONE)]);
+    let late = log.intent(1, 9, &[accept(0, 0)]);
+    catch_up(&mut reader, &log, now);
+    assert_eq!(check(&mut reader, 9, late, 1), Check::Dropped);
+    // What nobody has tombstoned is the limit.
+    log.committed(2, 10, &[accept(10, 10), accept(20, 20), accept(30, 30), accept(40, 40)]);
+    let result = reader.handle_records(now, log.fetch(late + 1), -1);
+    assert!(matches!(result, Err(LedgerError::TooLarge { limit: 3, .. })), "{result:?}");
+}

@@ -476,3 +476,58 @@ fn ranges_that_the_application_names_hold_nothing_that_it_was_not_given() {
     let around = [(tp(0), 0, 4, &one[..]), (tp(0), 6, 9, &one[..])];
     assert!(rig.machine.stage_ranges(around).is_some());
 }
+
+#[test]
+fn locks_of_records_that_wait_are_renewed_where_brokers_can() {
+    for renewals in [true, false] {
+        let mut rig = Rig::new(false, &[1]);
+        let book = Book::of(&[(0, 9, Standing::Open)]);
+        assert!(rig.look(&book).is_empty());
+        let (node, token, _) = rig.fetch();
+        let answer = FetchAnswer { renewals, ..records(&[(0, 0, 9)]) };
+        rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+        assert!(rig.look(&book).is_empty());
+        rig.machine.stop_waiting();
+        let until = rig.now + LOCK;
+        if !renewals {
+            rig.now = until - Duration::from_millis(1);
+            rig.machine.handle_timeout(rig.now);
+            assert!(rig.machine.aside_renewal_due().is_none());
+            continue;
+        }
+        // Over and over, as long as the other's transaction is open.
+        for turn in 1..=4 {
+            let due = rig.now + LOCK / 2;
+            assert_eq!(rig.machine.aside_renewal_due(), Some(due), "turn {turn}");
+            assert!(rig.machine.next_deadline().is_some_and(|at| at <= due));
+            rig.now = due;
+            rig.machine.handle_timeout(rig.now);
+            assert_eq!(rig.confirm(), [(0, 9, vec![4])], "turn {turn}");
+            assert_eq!(rig.machine.waiting_in_ledger().map(|w| w.until).collect::<Vec<_>>(), [rig.now + LOCK]);
+        }
+        assert!(rig.now > until + LOCK_GRACE);
+        assert_eq!((rig.quiet(), rig.outcomes()), (vec![], vec![]));
+        book.set(&[]);
+        assert!(rig.machine.ledger_moved());
+        assert_eq!(rig.look(&book), (0..10).collect::<Vec<_>>());
+        assert!(rig.machine.aside_renewal_due().is_none());
+    }
+}
+
+#[test]
+fn a_refused_renewal_of_records_that_wait_is_not_repeated_at_once() {
+    let mut rig = Rig::new(false, &[1]);
+    let book = Book::of(&[(0, 9, Standing::Open)]);
+    assert!(rig.look(&book).is_empty());
+    rig.answer(0, 9);
+    assert!(rig.look(&book).is_empty());
+    rig.machine.stop_waiting();
+    rig.now += LOCK / 2;
+    rig.machine.handle_timeout(rig.now);
+    let (node, token, request) = rig.acknowledge();
+    assert!(request.is_renew_ack);
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::INVALID_RECORD_STATE)])));
+    rig.machine.handle_timeout(rig.now);
+    assert!(rig.machine.aside_renewal_due().is_some_and(|at| at > rig.now));
+    assert_eq!((rig.quiet(), rig.outcomes()), (vec![], vec![]));
+}
