@@ -150,7 +150,7 @@ fn on_three_brokers_one_of_which_comes_and_goes() {
 /// The same program with either backend gives the same output.
 #[test]
 fn each_backend_on_the_embedded_broker() {
-    for backend in ["native", "ledger"] {
+    for backend in ["native", "ledger", "both"] {
         let json = counts(&["--backend", backend]);
         assert_eq!((&json["backend"], &json["output_records"]), (&Value::from(backend), &Value::from(8760)));
         assert_eq!((&json["missing"], &json["duplicated"]), (&Value::from(0), &Value::from(0)));

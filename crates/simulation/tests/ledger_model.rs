@@ -106,6 +106,8 @@ fn three_members() {
 #[test]
 fn members_that_move() {
     use Mode::{Both, Ledger, Native};
+    let three = Config { members: 3, compactions: 0, kinds: Kinds::of(&[Fault::Expire]), ..Config::default() };
+    holds(Config { modes: [Both, Both, Native], ..three });
     for pair in [[Ledger, Both], [Both, Both], [Both, Native], [Native, Native]] {
         let modes = [pair[0], pair[1], Ledger];
         holds(Config { modes, ..Config::default() });

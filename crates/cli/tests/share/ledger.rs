@@ -2,6 +2,7 @@
 
 use crate::pipe::{committed, values};
 use crate::rig::{Kshare, LIMIT, Rig};
+use kafka_share::ledger::AckBackendChoice;
 use kafka_share::{AckType, KafkaShareConsumer, ProducerRecord, ShareAcknowledgements, TransactionalProducer};
 use kafka_share_tests::kafka::RealKafka;
 use serde_json::{Value, json};
@@ -31,7 +32,8 @@ async fn die_in_the_middle(servers: &str) {
     let consumer =
         builder.acknowledgement_mode(kafka_share::AcknowledgementMode::Explicit).build().expect("a consumer");
     consumer.subscribe(["in"]).expect("subscribed");
-    let producer = TransactionalProducer::builder(servers, "dead").build().expect("a producer");
+    let builder = TransactionalProducer::builder(servers, "dead").share_ack_backend(AckBackendChoice::Ledger);
+    let producer = builder.build().expect("a producer");
     producer.init_transactions().await.expect("initialised");
     let end = Instant::now() + LIMIT;
     let records = loop {
@@ -136,6 +138,60 @@ fn after_a_reset(kshare: &Kshare, runtime: &Runtime) {
     let raised = kshare.run(&["ledger", "raise", "g", "--json"]).json();
     // There was nothing to forget at the reset: what was confirmed had been removed.
     assert_eq!(raised["generation"], json!(2));
+}
+
+/// A group goes on natively once nothing of members that use the ledger alone is left.
+#[test]
+fn a_group_leaves_the_ledger() {
+    let rig = Rig::with(|builder| builder.topic("in", 2).topic("out", 2));
+    rig.run(&["ledger", "create"]).ok();
+    let lines: String = (0..20).map(|n| format!("{n}\n")).collect();
+    rig.produce("in", &lines);
+    rig.run(&["groups", "config", "g", "--set", "share.auto.offset.reset=earliest"]).ok();
+    rig.runtime.block_on(die_in_the_middle(&rig.servers));
+    rig.run(&["ledger", "leave", "g"])
+        .fails(1, &["has not ended", "kshare ledger compact", "start no native member yet"]);
+    rig.run(&["ledger", "compact", "--older-than", "1ms"]).ok();
+    let with = |backend: &str, count: &str| {
+        let property = format!("share.ack.transaction.backend={backend}");
+        let args = [
+            "pipe",
+            "--from",
+            "in",
+            "--to",
+            "out",
+            "--group",
+            "g",
+            "--json",
+            "--count",
+            count,
+            "--property",
+            &property,
+        ];
+        rig.run(&args).json()
+    };
+    assert_eq!(with("both", "20")["records_out"], json!(20));
+    let left = rig.run(&["ledger", "leave", "g", "--wait", "1m", "--json"]).json();
+    assert_eq!((&left["safe"], &left["open"], &left["unconfirmed"]), (&json!(true), &json!(0), &json!(0)));
+    let found = describe(&rig);
+    assert!(found["partitions"].as_array().expect("all").iter().any(|p| p["left"] == json!(["g"])), "{found}");
+    assert_eq!(sum(&found, "to_confirm"), 0, "{found}");
+    rig.run(&["ledger", "leave", "g"]).ok();
+    for backend in ["native", "both", "auto"] {
+        rig.produce("in", "one\n");
+        assert_eq!(with(backend, "1")["records_out"], json!(1));
+    }
+    // Records that come again come to native members.
+    rig.run(&["groups", "reset", "g", "--to-earliest"]).ok();
+    let found = describe(&rig);
+    assert!(found["partitions"].as_array().expect("all").iter().any(|p| p["left"] == json!(["g"])), "{found}");
+    assert_eq!(with("native", "23")["records_out"], json!(23));
+    assert_eq!(rig.runtime.block_on(committed(&rig.servers, "out")).len(), 46);
+    // A cluster that cannot do with less.
+    let released = self::rig();
+    released.run(&["ledger", "create"]).ok();
+    let run = released.run(&["ledger", "leave", "g"]);
+    assert!(run.code != Some(0) && run.err.contains("must stay on the ledger"), "{}", run.err);
 }
 
 /// While members are at work nothing is forgotten: they would do again what they have committed.

@@ -469,7 +469,8 @@ impl AckBackend for LedgerBackend {
 
     fn is_unsealed(&self) -> bool {
         let state = self.state();
-        state.written.is_empty() && !state.groups.is_empty()
+        // By brokers alone it may have been.
+        state.written.is_empty() && (!self.native || !state.groups.is_empty())
     }
 
     fn seal<'a>(&'a self, commit: &'a Commit, deadline: Instant) -> Boxed<'a, std::result::Result<(), SealError>> {

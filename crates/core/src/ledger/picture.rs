@@ -184,8 +184,11 @@ impl Picture {
                 entry.state = IntentState::Committed;
             }
         }
-        let tombstones = transaction.tombstones.iter().filter(|_| commit);
-        tombstones.fold(false, |any, key| self.retire(key, next_ask) || any)
+        let mut any = false;
+        for key in transaction.tombstones.iter().filter(|_| commit) {
+            any |= self.retire(key, next_ask);
+        }
+        any
     }
 
     /// A tombstone counts from here on, for records that are asked for from `next_ask` on. Answers whether it is the first.

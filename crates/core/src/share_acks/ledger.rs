@@ -213,7 +213,8 @@ impl AckTable {
                 None => batches.push(AckBatch { first: offset, last: offset, types: vec![AckType::Renew.code()] }),
             }
         }
-        (!batches.is_empty()).then(|| (slot.node, Taken { slot: at, ask: slot.ask, tp: slot.tp, batches }))
+        let taken = Taken { slot: at, ask: slot.ask, tp: slot.tp, batches };
+        (!taken.batches.is_empty()).then_some((slot.node, taken))
     }
 
     /// The next outcome of what the application is not told of.
