@@ -19,6 +19,7 @@ pub const AUTHORIZER: &[&str] = &[
 
 // Codes of `AclOperation`, `PatternType` and `AclPermissionType`.
 const LITERAL: i8 = 3;
+const PREFIXED: i8 = 4;
 const DENY: i8 = 2;
 const ALLOW: i8 = 3;
 const ALL: i8 = 2;
@@ -75,18 +76,40 @@ pub fn allow_the_rest(broker: SocketAddr, resource: Resource, name: &str) -> io:
     enter(broker, resource, name, ALL, ALLOW)
 }
 
+/// Allows everybody just this: per thing its operations, and nothing else of it. A name with `*` at its end stands for all that
+/// begin so. All of it takes effect at one time.
+///
+/// # Errors
+/// As [`deny`].
+pub fn allow_only(broker: SocketAddr, things: &[(Resource, &str, &[Operation])]) -> io::Result<()> {
+    let creations = things.iter().flat_map(|(resource, name, operations)| {
+        let (name, pattern) = name.strip_suffix('*').map_or((*name, LITERAL), |prefix| (prefix, PREFIXED));
+        operations.iter().map(move |operation| {
+            creation(*resource, name, *operation as i8, ALLOW).with_resource_pattern_type(pattern)
+        })
+    });
+    create(broker, creations.collect())
+}
+
 fn enter(broker: SocketAddr, resource: Resource, name: &str, operation: i8, permission: i8) -> io::Result<()> {
-    let creation = AclCreation::default()
+    create(broker, vec![creation(resource, name, operation, permission)])
+}
+
+fn creation(resource: Resource, name: &str, operation: i8, permission: i8) -> AclCreation {
+    AclCreation::default()
         .with_resource_type(resource as i8)
         .with_resource_name(StrBytes::from_string(name.to_owned()))
         .with_resource_pattern_type(LITERAL)
         .with_principal(StrBytes::from_static_str(EVERYBODY))
         .with_host(StrBytes::from_static_str(ANYWHERE))
         .with_operation(operation)
-        .with_permission_type(permission);
-    let answer = Raw::connect(broker)?.call_peer(&CreateAclsRequest::default().with_creations(vec![creation]), 3)?;
-    let codes: Vec<i16> = answer.results.iter().map(|r| r.error_code).collect();
-    if codes == [0] { Ok(()) } else { Err(io::Error::other(format!("the entry is refused: {codes:?}"))) }
+        .with_permission_type(permission)
+}
+
+fn create(broker: SocketAddr, creations: Vec<AclCreation>) -> io::Result<()> {
+    let answer = Raw::connect(broker)?.call_peer(&CreateAclsRequest::default().with_creations(creations), 3)?;
+    let refused: Vec<i16> = answer.results.iter().map(|r| r.error_code).filter(|code| *code != 0).collect();
+    if refused.is_empty() { Ok(()) } else { Err(io::Error::other(format!("entries are refused: {refused:?}"))) }
 }
 
 /// Takes the entry of [`deny_read`] back.

@@ -3,6 +3,7 @@
 
 mod chaos;
 mod refusals;
+mod rights;
 mod scenarios;
 mod stage;
 
@@ -58,7 +59,14 @@ fn real_kafka() {
         runtime.block_on(scenarios::all(&bootstrap));
         runtime.block_on(refusals::all(&bootstrap));
         if properties.len() > 1 {
-            runtime.block_on(refusals::rights(&bootstrap, kafka.address()));
+            let broker = kafka.address();
+            runtime.block_on(async {
+                tokio::join!(
+                    refusals::rights(&bootstrap, broker),
+                    rights::what_the_guide_lists_is_enough(&bootstrap, broker),
+                    rights::without_write_on_others_ids_their_records_wait(&bootstrap, broker),
+                )
+            });
         }
     };
     std::thread::scope(|scope| {
