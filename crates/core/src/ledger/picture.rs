@@ -37,6 +37,12 @@ pub(super) struct Entry {
     pub(super) retired: bool,
 }
 
+impl Entry {
+    fn other_ranges(&self) -> usize {
+        self.others.iter().flat_map(|part| part.claims.values()).map(Vec::len).sum()
+    }
+}
+
 /// An open transaction.
 #[derive(Debug, Default)]
 struct OpenTransaction {
@@ -53,6 +59,8 @@ pub(super) struct Picture {
     /// By producer id: markers may carry a higher epoch than the data.
     open: HashMap<i64, OpenTransaction>,
     index: RangeIndex,
+    /// Ranges of `others` in all entries.
+    other_ranges: usize,
     /// Tombstoned intents that still count for what was asked for before (R1): by the number of the first request that
     /// they do not count for.
     retired: BTreeMap<u64, Vec<i64>>,
@@ -70,9 +78,9 @@ impl Picture {
         Picture { generation, ..Picture::default() }
     }
 
-    /// Ranges that are remembered.
+    /// Ranges that are remembered, those for other groups too.
     pub(super) fn ranges(&self) -> usize {
-        self.index.len()
+        self.index.len() + self.other_ranges
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -146,7 +154,10 @@ impl Picture {
             retired: false,
         };
         self.ledger_only += usize::from(!entry.native);
-        self.entries.insert(offset, entry);
+        self.other_ranges += entry.other_ranges();
+        if let Some(before) = self.entries.insert(offset, entry) {
+            self.other_ranges -= before.other_ranges();
+        }
         raised
     }
 
@@ -218,6 +229,7 @@ impl Picture {
     fn forget(&mut self, offset: i64) {
         let Some(entry) = self.entries.remove(&offset) else { return };
         self.ledger_only -= usize::from(!entry.native);
+        self.other_ranges -= entry.other_ranges();
         // A key that was used twice stays with its later intent.
         if self.keys.get(&entry.key) == Some(&offset) {
             self.keys.remove(&entry.key);

@@ -95,7 +95,8 @@ fn only_intents_of_the_own_group_count() {
     log.records(2, &[LedgerRecord::Intent(key(2), both)]);
     let reader = read(&log);
     assert_eq!(reader.standings(TP, 0, 9), [run(0, 4, Standing::Free), run(5, 9, Standing::Open)]);
-    assert_eq!(reader.ranges(), 1);
+    // With what its intent claims for the other one, which is remembered.
+    assert_eq!(reader.ranges(), 2);
 }
 
 #[test]
@@ -428,6 +429,30 @@ fn memory_is_bounded() {
     assert_eq!(error, LedgerError::TooLarge { partition: 0, limit: 3 });
     assert!(error.to_string().contains("kshare ledger compact"), "{error}");
     assert_eq!(key(1).instance, Uuid([9; 16]));
+}
+
+/// An intent of several groups is remembered with all that it claims.
+#[test]
+fn what_is_claimed_for_other_groups_is_counted_too() {
+    let now = Instant::now();
+    let mut log = Log::default();
+    let both = |counter: u64, ranges: &[ClaimedRange]| {
+        let mut intent = intent_of("g", 0, claims(&[accept(0, 0)]));
+        intent.groups.extend(intent_of("h", 0, claims(ranges)).groups);
+        LedgerRecord::Intent(key(counter), intent)
+    };
+    log.records(1, &[both(1, &[accept(0, 0), accept(2, 2)])]);
+    let mut reader = LedgerReader::new(ReaderConfig { group: "g".into(), layout: layout(), max_ranges: 3 });
+    reader.handle_bounds(0, log.end);
+    catch_up(&mut reader, &log, now);
+    assert_eq!(reader.ranges(), 3);
+    log.marker(1, false);
+    catch_up(&mut reader, &log, now);
+    assert_eq!(reader.ranges(), 0);
+    let from = log.end;
+    log.records(1, &[both(2, &[accept(0, 0), accept(2, 2), accept(4, 4)])]);
+    let error = reader.handle_records(now, log.fetch(from), -1).unwrap_err();
+    assert_eq!(error, LedgerError::TooLarge { partition: 0, limit: 3 });
 }
 
 fn left(generation: u64) -> LedgerRecord {
