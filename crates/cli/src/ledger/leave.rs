@@ -30,14 +30,14 @@ pub(super) struct LeaveArgs {
     group: String,
     #[command(flatten)]
     common: Common,
-    /// Wait so long for what is left
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = text::duration)]
-    wait: Duration,
+    /// Waits so long for what is left; without it, tells what is there now
+    #[arg(long, value_name = "TIME", value_parser = text::duration)]
+    wait: Option<Duration>,
 }
 
 pub(super) async fn run(args: LeaveArgs) -> Result<(), Failure> {
     let (admin, topic) = args.common.open().await?;
-    let until = Instant::now() + args.wait;
+    let until = Instant::now() + args.wait.unwrap_or_default();
     let left = loop {
         let left = progress::during("leaving the ledger", admin.leave_ledger(&topic, &args.group)).await?;
         if left.is_empty() || Instant::now() + PAUSE > until {
