@@ -198,8 +198,14 @@ fn killed_over_and_over(kshare: &Kshare, runtime: &tokio::runtime::Runtime, deli
         settings.extend(["--set", setting]);
     }
     kshare.run(&settings).ok();
-    // Dies by itself as well, now and then.
-    let script = "i=0; while read -r line; do i=$((i+1)); [ $i -gt 700 ] && kill -9 $$; echo \"x$line\"; done";
+    // The program dies by itself as well, at a line that nobody knows before, and leaves a mark.
+    let folder = tempfile::tempdir().expect("a folder");
+    let marks = folder.path().join("deaths");
+    let script = format!(
+        "n=$(($(od -An -N2 -tu2 /dev/urandom) % 300)); i=0; while read -r line; do i=$((i+1)); \
+         [ $i -gt $n ] && {{ echo >> {}; kill -9 $$; }}; echo \"x$line\"; done",
+        marks.display()
+    );
     let small = [
         "--property",
         "max.poll.records=20",
@@ -209,7 +215,7 @@ fn killed_over_and_over(kshare: &Kshare, runtime: &tokio::runtime::Runtime, deli
         "transaction.timeout.ms=3000",
     ];
     let options =
-        [&BASE[..], &small, &["--tasks", "2", "--bootstrap-server", &kshare.servers, "--", "sh", "-c", script]]
+        [&BASE[..], &small, &["--tasks", "2", "--bootstrap-server", &kshare.servers, "--", "sh", "-c", &script]]
             .concat();
     let (end, mut kills) = (Instant::now() + time, 0);
     while Instant::now() < end {
@@ -231,7 +237,13 @@ fn killed_over_and_over(kshare: &Kshare, runtime: &tokio::runtime::Runtime, deli
     for value in written {
         *times.entry(value).or_default() += 1;
     }
-    println!("FIGURE pipe killed {kills} times: {} lines of {lines}, the last run {done}", times.len());
+    let deaths = std::fs::read_to_string(marks).map_or(0, |marks| marks.lines().count());
+    println!(
+        "FIGURE pipe killed {kills} times, its program {deaths}: {} of {lines} lines, last run {done}",
+        times.len()
+    );
+    assert!(deaths > 0, "the program never died");
+    assert!(done["records_in"].as_u64() < Some(lines as u64), "those that were killed had done nothing: {done}");
     let missing: Vec<String> = (0..lines).map(|n| format!("x{n}")).filter(|line| !times.contains_key(line)).collect();
     assert!(missing.is_empty(), "{} missing: {missing:?}", missing.len());
     let doubled: Vec<_> = times.iter().filter(|(_, n)| **n > 1).collect();
