@@ -25,7 +25,12 @@ worker.properties:
 sink.json:
   {\"name\": \"orders\", \"config\": {\"connector.class\": \"file\", \"topics\": \"orders\", \"file\": \"orders.jsonl\", \"tasks.max\": 4}}
 
-Sinks: file (file=PATH, JSON lines), kafka (target.topic=NAME).")]
+Sinks: file (file=PATH, JSON lines), kafka (target.topic=NAME).
+
+With share.delivery.semantics=exactly-once, the kafka sink's output and the acknowledgements commit together. On released Kafka
+that needs the ledger: `kshare ledger create`, or ledger.auto.create=true.
+
+A task that fails stays FAILED; with task.restart.max=N it is started again up to N times in a row, after task.restart.backoff.ms.")]
 pub(crate) struct ConnectArgs {
     /// Properties of the worker
     #[arg(value_name = "WORKER.PROPERTIES")]
@@ -99,7 +104,7 @@ async fn watch(workers: &[(String, Worker)], idle: Option<Duration>) {
             _ = tick.tick() => {}
         }
         let status: Vec<_> = workers.iter().flat_map(|(_, w)| w.status()).collect();
-        if status.iter().all(|t| t.state != TaskState::Running) {
+        if status.iter().all(|t| t.state.has_ended()) {
             return;
         }
         let read = status.iter().map(|t| t.read).sum();

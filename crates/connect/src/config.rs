@@ -1,7 +1,8 @@
 //! Settings of workers and connectors, by the names of Kafka Connect and of the KIP draft (KAFKA-20367).
 
 use crate::converter::Converter;
-use crate::{ConnectError, Properties};
+use crate::transforms::TransformationChain;
+use crate::{ConnectError, Properties, RestartPolicy};
 use std::time::Duration;
 
 /// `share.delivery.semantics`
@@ -73,10 +74,18 @@ pub struct ConnectorConfig {
     pub retry_timeout: Option<Duration>,
     /// `errors.retry.delay.max.ms` (default 60 s)
     pub retry_delay_max: Duration,
+    /// `task.restart.max`, `task.restart.backoff.ms`, `task.restart.backoff.max.ms`, of the connector or its worker.
+    pub restart: RestartPolicy,
+    /// `task.shutdown.graceful.timeout.ms` (default 5 s): how long a task that is restarted may take to end.
+    pub shutdown_timeout: Duration,
     /// `key.converter`
     pub key_converter: Converter,
     /// `value.converter`
     pub value_converter: Converter,
+    /// `header.converter`
+    pub header_converter: Converter,
+    /// `transforms`, `predicates` and the settings under their names.
+    pub transforms: TransformationChain,
     /// All properties of the connector, as its tasks get them.
     pub properties: Properties,
     /// Consumer properties: the worker's `consumer.*`, then `consumer.override.*`.
@@ -129,7 +138,8 @@ impl ConnectorConfig {
             need("topics")?.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect();
         let mut merged = worker.properties.clone();
         merged.extend(properties.clone());
-        let config = ConnectorConfig {
+        let converter = |name| Converter::from_properties(name, &merged);
+        let mut config = ConnectorConfig {
             class: need("connector.class")?.to_owned(),
             topics,
             tasks_max: number(get("tasks.max"), "tasks.max", 1, 1, 10_000)? as usize,
@@ -151,10 +161,7 @@ impl ConnectorConfig {
                 .map(Duration::from_millis),
             max_delivery_count: optional(get("share.max.delivery.count"), "share.max.delivery.count")?
                 .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-            tolerance: match choice(get("errors.tolerance"), "errors.tolerance", &["none", "all"])? {
-                1 => Tolerance::All,
-                _ => Tolerance::None,
-            },
+            tolerance: tolerance(get("errors.tolerance"))?,
             retry_timeout: match number(
                 get("errors.retry.timeout"),
                 "errors.retry.timeout",
@@ -172,13 +179,22 @@ impl ConnectorConfig {
                 1,
                 i64::from(i32::MAX),
             )? as u64),
-            key_converter: Converter::from_properties("key.converter", &merged)?,
-            value_converter: Converter::from_properties("value.converter", &merged)?,
+            restart: restart(&get)?,
+            shutdown_timeout: millis(
+                get("task.shutdown.graceful.timeout.ms"),
+                "task.shutdown.graceful.timeout.ms",
+                5_000,
+            )?,
+            key_converter: converter("key.converter")?,
+            value_converter: converter("value.converter")?,
+            header_converter: converter("header.converter")?,
+            transforms: TransformationChain::from_properties(&properties)?,
             consumer: overrides("consumer.", worker, &properties),
             producer: overrides("producer.", worker, &properties),
             name,
             properties: properties.clone(),
         };
+        crate::backend::agree(get, config.semantics, &mut config.consumer, &mut config.producer)?;
         config.check()?;
         Ok(config)
     }
@@ -256,11 +272,34 @@ fn number(value: Option<&str>, name: &str, default: i64, min: i64, max: i64) -> 
     }
 }
 
+fn millis(value: Option<&str>, name: &str, default: i64) -> Result<Duration, ConnectError> {
+    number(value, name, default, 1, i64::from(i32::MAX)).map(|ms| Duration::from_millis(ms as u64))
+}
+
+fn restart<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<RestartPolicy, ConnectError> {
+    let of = |name: &str, default| millis(get(name), name, default);
+    Ok(RestartPolicy {
+        max: match number(get("task.restart.max"), "task.restart.max", 0, -1, i64::from(i32::MAX))? {
+            -1 => None,
+            n => u32::try_from(n).ok(),
+        },
+        backoff: of("task.restart.backoff.ms", 1_000)?,
+        backoff_max: of("task.restart.backoff.max.ms", 60_000)?,
+    })
+}
+
 fn optional(value: Option<&str>, name: &str) -> Result<Option<u64>, ConnectError> {
     if value.is_none() {
         return Ok(None);
     }
     number(value, name, 0, 1, i64::from(i32::MAX)).map(|n| Some(n as u64))
+}
+
+fn tolerance(value: Option<&str>) -> Result<Tolerance, ConnectError> {
+    Ok(match choice(value, "errors.tolerance", &["none", "all"])? {
+        1 => Tolerance::All,
+        _ => Tolerance::None,
+    })
 }
 
 fn choice(value: Option<&str>, name: &str, choices: &[&str]) -> Result<usize, ConnectError> {
@@ -320,6 +359,37 @@ mod tests {
     }
 
     #[test]
+    fn what_one_client_is_told_of_the_ledger_both_are() {
+        let exactly_once = r#","share.delivery.semantics":"exactly-once""#;
+        let backend = "share.ack.transaction.backend";
+        let config = with(exactly_once).unwrap();
+        assert_eq!((config.consumer[backend].as_str(), config.producer[backend].as_str()), ("auto", "auto"));
+        let told = format!(r#"{exactly_once},"{backend}":"ledger","consumer.override.share.ack.ledger.topic":"mine""#);
+        let config = with(&told).unwrap();
+        for properties in [&config.consumer, &config.producer] {
+            assert_eq!(
+                (properties[backend].as_str(), properties["share.ack.ledger.topic"].as_str()),
+                ("ledger", "mine")
+            );
+        }
+        for (extra, words) in [
+            (r#","producer.override.share.ack.ledger.topic":"other""#, ["share.ack.ledger.topic", "mine", "other"]),
+            (r#","share.ack.ledger.topic":"third""#, ["share.ack.ledger.topic", "third", "mine"]),
+        ] {
+            let error = with(&format!("{told}{extra}")).unwrap_err().to_string();
+            assert!(words.iter().all(|w| error.contains(w)), "{error}");
+        }
+        for (value, word) in [("none", "exactly-once"), ("sometimes", "auto, native, ledger, both or none")] {
+            let error = with(&format!(r#"{exactly_once},"{backend}":"{value}""#)).unwrap_err().to_string();
+            assert!(error.contains(backend) && error.contains(word), "{error}");
+        }
+        // A member of a group whose others use the ledger looks at it too; at-least-once outputs know nothing of it.
+        let config = with(&format!(r#","{backend}":"ledger""#)).unwrap();
+        assert_eq!(config.consumer[backend], "ledger");
+        assert!(!config.producer.contains_key(backend));
+    }
+
+    #[test]
     fn wrong_settings_are_named() {
         for (extra, word) in [
             (r#","consumer.override.group.protocol":"classic""#, "classic"),
@@ -327,6 +397,8 @@ mod tests {
             (r#","errors.tolerance":"some""#, "errors.tolerance"),
             (r#","share.delivery.semantics":"exactly-once","share.acknowledgement.mode":"implicit""#, "explicit"),
             (r#","share.acquisition.lock.timeout.ms":"soon""#, "share.acquisition.lock.timeout.ms"),
+            (r#","task.restart.max":"often""#, "task.restart.max"),
+            (r#","task.restart.backoff.ms":0"#, "task.restart.backoff.ms"),
             (r#","value.converter":"avro""#, "value.converter"),
             (r#","x":[1]"#, "x"),
         ] {

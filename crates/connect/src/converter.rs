@@ -1,9 +1,26 @@
-//! From bytes to data: `bytes`, `string` and `json`, also under the names of Connect's own classes.
+//! From bytes to data: by short names, or by those of Connect's own classes.
 
-use crate::{ConnectError, Data, Properties};
+use crate::{ConnectError, Data, Properties, Schema};
 use bytes::Bytes;
+use serde_json::Value;
+use std::sync::Arc;
 
-/// How keys or values are read.
+/// How keys, values or header values are read (`key.converter`, `value.converter`, `header.converter`).
+///
+/// ```
+/// use kafka_share_connect::converter::Converter;
+/// use kafka_share_connect::{Data, Properties};
+///
+/// let named = |name: &str| Properties::from([("value.converter".to_owned(), name.to_owned())]);
+/// let long = Converter::from_properties("value.converter", &named("org.apache.kafka.connect.converters.LongConverter"))?;
+/// assert_eq!(long.convert(Some(&[0, 0, 0, 0, 0, 0, 1, 0]))?, Data::Int64(256));
+///
+/// let json = Converter::from_properties("value.converter", &named("org.apache.kafka.connect.json.JsonConverter"))?;
+/// let text = br#"{"schema": {"type": "int32", "optional": false}, "payload": 7}"#;
+/// assert_eq!(json.convert(Some(text))?.json(), Some(&serde_json::json!(7)));
+/// assert!(json.convert(Some(b"7")).is_err(), "schemas.enable=true is the default of this class");
+/// # Ok::<(), kafka_share_connect::ConnectError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Converter {
     /// As they are.
@@ -12,51 +29,151 @@ pub enum Converter {
     String,
     /// JSON, schemaless (`schemas.enable=false`).
     Json,
+    /// JSON objects of a `schema` and a `payload` (`schemas.enable=true`).
+    JsonWithSchema,
+    /// One byte, 0 or 1.
+    Boolean,
+    /// Two bytes, the highest first, as all numbers.
+    Int16,
+    /// Four bytes.
+    Int32,
+    /// Eight bytes.
+    Int64,
+    /// Four bytes, IEEE 754.
+    Float32,
+    /// Eight bytes, IEEE 754.
+    Float64,
 }
 
+const NAMES: &str =
+    "bytes, string, json, boolean, short, int, long, float or double, or the class of Connect's converter,";
+
 impl Converter {
-    /// From the setting `name` (`key.converter` or `value.converter`) and its `.schemas.enable`; bytes by default.
+    /// From the setting `name` (`key.converter`, say) and its `.schemas.enable`; bytes by default. JSON is read with schemas
+    /// under the name of Connect's class, whose default that is, and without under its short name `json`.
     ///
     /// # Errors
-    /// Unknown converters, and JSON with schemas, which is not supported yet.
+    /// Unknown converters, and schemas that are neither `true` nor `false`.
     pub fn from_properties(name: &str, properties: &Properties) -> Result<Self, ConnectError> {
-        let Some(class) = properties.get(name) else { return Ok(Converter::Bytes) };
-        let converter = match class.as_str() {
-            "bytes" | "org.apache.kafka.connect.converters.ByteArrayConverter" => Converter::Bytes,
-            "string" | "org.apache.kafka.connect.storage.StringConverter" => Converter::String,
-            "json" | "org.apache.kafka.connect.json.JsonConverter" => Converter::Json,
-            other => return Err(ConnectError::config(format!("{name}={other}: bytes, string or json is expected"))),
+        let Some(class) = properties.get(name).map(|v| v.trim()) else { return Ok(Converter::Bytes) };
+        let setting = format!("{name}.schemas.enable");
+        let schemas = match properties.get(&setting).map(|v| v.trim().to_ascii_lowercase()).as_deref() {
+            None => None,
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            Some(other) => return Err(ConnectError::config(format!("{setting}={other}: true or false is expected"))),
         };
-        let schemas = properties.get(&format!("{name}.schemas.enable")).map(String::as_str);
-        if converter == Converter::Json && schemas == Some("true") {
-            return Err(ConnectError::config(format!("{name}.schemas.enable=true is not supported: set it to false")));
-        }
-        Ok(converter)
+        let json = |by_default| match schemas.unwrap_or(by_default) {
+            true => Converter::JsonWithSchema,
+            false => Converter::Json,
+        };
+        let short = class.strip_prefix("org.apache.kafka.connect.converters.").unwrap_or(class);
+        Ok(match short {
+            "bytes" | "ByteArrayConverter" => Converter::Bytes,
+            "string" | "org.apache.kafka.connect.storage.StringConverter" => Converter::String,
+            "json" => json(false),
+            "org.apache.kafka.connect.json.JsonConverter" => json(true),
+            "boolean" | "BooleanConverter" => Converter::Boolean,
+            "short" | "ShortConverter" => Converter::Int16,
+            "int" | "integer" | "IntegerConverter" => Converter::Int32,
+            "long" | "LongConverter" => Converter::Int64,
+            "float" | "FloatConverter" => Converter::Float32,
+            "double" | "DoubleConverter" => Converter::Float64,
+            _ => return Err(ConnectError::config(format!("{name}={class}: {NAMES} is expected"))),
+        })
     }
 
-    /// Converts.
+    /// Converts. Null stays null.
     ///
     /// # Errors
-    /// Bytes that are not text or not JSON: these will never convert.
+    /// Bytes that are not what the converter reads: these will never convert.
     pub fn convert(self, bytes: Option<&[u8]>) -> Result<Data, ConnectError> {
         let Some(bytes) = bytes else { return Ok(Data::Null) };
-        match self {
-            Converter::Bytes => Ok(Data::Bytes(Bytes::copy_from_slice(bytes))),
+        Ok(match self {
+            Converter::Bytes => Data::Bytes(Bytes::copy_from_slice(bytes)),
             Converter::String => match std::str::from_utf8(bytes) {
-                Ok(text) => Ok(Data::String(text.to_owned())),
-                Err(error) => Err(ConnectError::fatal(format!("not UTF-8: {error}"))),
+                Ok(text) => Data::String(text.to_owned()),
+                Err(error) => return Err(ConnectError::fatal(format!("not UTF-8: {error}"))),
             },
-            Converter::Json => match serde_json::from_slice(bytes) {
-                Ok(value) => Ok(Data::Json(value)),
-                Err(error) => Err(ConnectError::fatal(format!("not JSON: {error}"))),
+            Converter::Json => Data::Json(parse(bytes)?),
+            Converter::JsonWithSchema => envelope(parse(bytes)?)?,
+            Converter::Boolean => match sized("boolean", bytes)? {
+                [0] => Data::Boolean(false),
+                [1] => Data::Boolean(true),
+                [other] => {
+                    return Err(ConnectError::fatal(format!("not a boolean: {other}, where 0 or 1 is expected")));
+                }
             },
-        }
+            Converter::Int16 => Data::Int16(i16::from_be_bytes(sized("short", bytes)?)),
+            Converter::Int32 => Data::Int32(i32::from_be_bytes(sized("int", bytes)?)),
+            Converter::Int64 => Data::Int64(i64::from_be_bytes(sized("long", bytes)?)),
+            Converter::Float32 => Data::Float32(f32::from_be_bytes(sized("float", bytes)?)),
+            Converter::Float64 => Data::Float64(f64::from_be_bytes(sized("double", bytes)?)),
+        })
     }
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, ConnectError> {
+    serde_json::from_slice(bytes).map_err(|error| ConnectError::fatal(format!("not JSON: {error}")))
+}
+
+fn sized<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N], ConnectError> {
+    let fail = |_| ConnectError::fatal(format!("not a {what}: {} bytes, where {N} are expected", bytes.len()));
+    bytes.try_into().map_err(fail)
+}
+
+/// A null schema leaves the payload as it is.
+fn envelope(json: Value) -> Result<Data, ConnectError> {
+    let parts = match json {
+        Value::Object(mut parts) if parts.len() == 2 => parts.remove("schema").zip(parts.remove("payload")),
+        _ => None,
+    };
+    let Some((schema, payload)) = parts else {
+        return Err(ConnectError::fatal(
+            "with schemas.enable=true, JSON must be an object of \"schema\" and \"payload\", and nothing else: set \
+             schemas.enable=false of the converter for plain JSON",
+        ));
+    };
+    if schema.is_null() {
+        return Ok(if payload.is_null() { Data::Null } else { Data::Json(payload) });
+    }
+    let schema = Schema::from_json(&schema)?;
+    let value = schema.read(Some(&payload), "payload")?;
+    Ok(Data::WithSchema(Arc::new(schema), value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn named(class: &str, schemas: Option<&str>) -> Result<Converter, ConnectError> {
+        let mut properties = Properties::from([("value.converter".to_owned(), class.to_owned())]);
+        properties.extend(schemas.map(|s| ("value.converter.schemas.enable".to_owned(), s.to_owned())));
+        Converter::from_properties("value.converter", &properties)
+    }
+
+    #[test]
+    fn converters_by_name() {
+        let class = "org.apache.kafka.connect.json.JsonConverter";
+        for (name, schemas, converter) in [
+            ("json", None, Converter::Json),
+            ("json", Some("true"), Converter::JsonWithSchema),
+            (class, None, Converter::JsonWithSchema),
+            (class, Some("false"), Converter::Json),
+            ("org.apache.kafka.connect.converters.ByteArrayConverter", None, Converter::Bytes),
+            ("org.apache.kafka.connect.storage.StringConverter", None, Converter::String),
+            ("org.apache.kafka.connect.converters.ShortConverter", None, Converter::Int16),
+            ("org.apache.kafka.connect.converters.BooleanConverter", None, Converter::Boolean),
+        ] {
+            assert_eq!(named(name, schemas).unwrap(), converter, "{name}");
+        }
+        for (name, schemas, word) in
+            [("avro", None, "value.converter=avro"), ("json", Some("yes"), "schemas.enable=yes")]
+        {
+            assert!(named(name, schemas).unwrap_err().to_string().contains(word));
+        }
+    }
 
     #[test]
     fn converts_or_says_why_not() {
@@ -64,7 +181,54 @@ mod tests {
         assert_eq!(Converter::Json.convert(None).unwrap(), Data::Null);
         assert!(!Converter::String.convert(Some(b"\xff")).unwrap_err().is_retriable());
         assert!(Converter::Json.convert(Some(b"{")).unwrap_err().to_string().contains("not JSON"));
-        let bad = Properties::from([("value.converter".to_owned(), "avro".to_owned())]);
-        assert!(Converter::from_properties("value.converter", &bad).unwrap_err().to_string().contains("avro"));
+    }
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        for (converter, bytes) in [
+            (Converter::Bytes, &b"\xff\x00"[..]),
+            (Converter::String, "h\u{e4}".as_bytes()),
+            (Converter::Json, br#"{"a":[1,null]}"#),
+            (Converter::Boolean, &[1]),
+            (Converter::Int16, &[0x80, 1]),
+            (Converter::Int32, &[0xff, 0, 0, 1]),
+            (Converter::Int64, &[0x80, 0, 0, 0, 0, 0, 0, 1]),
+            (Converter::Float32, &[0x3f, 0x80, 0, 1]),
+            (Converter::Float64, &[0x3f, 0xf0, 0, 0, 0, 0, 0, 1]),
+        ] {
+            let data = converter.convert(Some(bytes)).unwrap();
+            assert_eq!(data.to_bytes().as_deref(), Some(bytes), "{converter:?}");
+            if !matches!(converter, Converter::Bytes | Converter::String | Converter::Json) {
+                let longer = bytes.repeat(2);
+                for wrong in [&b""[..], &bytes[1..], &longer[..]] {
+                    let error = converter.convert(Some(wrong)).unwrap_err().to_string();
+                    assert!(error.contains("are expected"), "{error}");
+                }
+            }
+        }
+        assert!(Converter::Boolean.convert(Some(&[2])).unwrap_err().to_string().contains("0 or 1"));
+    }
+
+    #[test]
+    fn envelopes_of_schema_and_payload() {
+        let read = |json: Value| Converter::JsonWithSchema.convert(Some(json.to_string().as_bytes()));
+        let schema =
+            json!({"type": "struct", "optional": true, "fields": [{"field": "n", "type": "int32", "default": 3}]});
+        let data = read(json!({"schema": schema, "payload": {}})).unwrap();
+        assert_eq!(data.json(), Some(&json!({"n": 3})));
+        assert_eq!(Converter::JsonWithSchema.convert(data.to_bytes().as_deref()).unwrap(), data);
+        assert_eq!(read(json!({"schema": null, "payload": [1]})).unwrap(), Data::Json(json!([1])));
+        assert_eq!(read(json!({"schema": null, "payload": null})).unwrap(), Data::Null);
+        assert!(read(json!({"schema": schema, "payload": null})).unwrap().is_null());
+        for (json, word) in [
+            (json!({"n": 1}), "schemas.enable=false"),
+            (json!({"schema": schema, "payload": {}, "more": 1}), "nothing else"),
+            (json!({"schema": schema, "pay": {}}), "payload"),
+            (json!({"schema": schema, "payload": {"n": "x"}}), "payload.n"),
+            (json!([1]), "schema"),
+        ] {
+            let error = read(json).unwrap_err();
+            assert!(!error.is_retriable() && error.to_string().contains(word), "{error}");
+        }
     }
 }

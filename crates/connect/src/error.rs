@@ -52,6 +52,11 @@ impl ConnectError {
         }
     }
 
+    /// Whether a producer can neither go on nor end its transaction after it.
+    pub(crate) fn ends_producer(&self) -> bool {
+        matches!(self, ConnectError::Kafka(e) if matches!(e.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Fenced))
+    }
+
     /// What a failed put says about the records.
     pub(crate) fn blame(&self) -> Blame {
         match self {

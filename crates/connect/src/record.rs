@@ -1,10 +1,14 @@
 //! Records as sinks see them.
 
+use crate::Schema;
 use bytes::Bytes;
 use kafka_share::ShareRecord;
+use serde_json::{Value, json};
+use std::sync::Arc;
 
-/// A key or value after its converter.
+/// A key, value or header value after its converter.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Data {
     /// Null; on compacted topics a tombstone.
     Null,
@@ -13,7 +17,22 @@ pub enum Data {
     /// Text.
     String(String),
     /// JSON without a schema.
-    Json(serde_json::Value),
+    Json(Value),
+    /// A value of a schema, as JSON: bytes are Base64 text, maps whose keys are no texts are arrays of pairs, times are
+    /// numbers.
+    WithSchema(Arc<Schema>, Value),
+    /// True or false.
+    Boolean(bool),
+    /// A short.
+    Int16(i16),
+    /// An int.
+    Int32(i32),
+    /// A long.
+    Int64(i64),
+    /// A float.
+    Float32(f32),
+    /// A double.
+    Float64(f64),
 }
 
 impl Data {
@@ -25,6 +44,47 @@ impl Data {
             Data::Bytes(bytes) => Some(bytes.clone()),
             Data::String(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Data::Json(value) => Some(Bytes::from(value.to_string())),
+            Data::WithSchema(schema, value) => {
+                Some(Bytes::from(json!({ "schema": schema.to_json(), "payload": value }).to_string()))
+            }
+            Data::Boolean(flag) => Some(Bytes::copy_from_slice(&[u8::from(*flag)])),
+            Data::Int16(n) => Some(Bytes::copy_from_slice(&n.to_be_bytes())),
+            Data::Int32(n) => Some(Bytes::copy_from_slice(&n.to_be_bytes())),
+            Data::Int64(n) => Some(Bytes::copy_from_slice(&n.to_be_bytes())),
+            Data::Float32(n) => Some(Bytes::copy_from_slice(&n.to_be_bytes())),
+            Data::Float64(n) => Some(Bytes::copy_from_slice(&n.to_be_bytes())),
+        }
+    }
+
+    /// Whether there is nothing: null, or the null of a schema or of JSON.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Data::Null | Data::Json(Value::Null) | Data::WithSchema(_, Value::Null))
+    }
+
+    /// The JSON value, where it came from JSON.
+    #[must_use]
+    pub fn json(&self) -> Option<&Value> {
+        match self {
+            Data::Json(value) | Data::WithSchema(_, value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// As JSON, for sinks that write it; bytes that are no text lose what is none, and numbers that are not finite are null.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Data::Null => Value::Null,
+            Data::Bytes(bytes) => Value::String(String::from_utf8_lossy(bytes).into_owned()),
+            Data::String(text) => json!(text),
+            Data::Json(value) | Data::WithSchema(_, value) => value.clone(),
+            Data::Boolean(flag) => json!(flag),
+            Data::Int16(n) => json!(n),
+            Data::Int32(n) => json!(n),
+            Data::Int64(n) => json!(n),
+            Data::Float32(n) => json!(n),
+            Data::Float64(n) => json!(n),
         }
     }
 }
@@ -32,8 +92,10 @@ impl Data {
 /// A record for a sink.
 #[derive(Debug, Clone)]
 pub struct SinkRecord {
-    /// Topic.
+    /// Topic, as transforms have left it.
     pub topic: String,
+    /// Topic that the record is in.
+    pub original_topic: String,
     /// Partition, from 0.
     pub partition: i32,
     /// Offset in the partition.
@@ -43,7 +105,7 @@ pub struct SinkRecord {
     /// Value.
     pub value: Data,
     /// Headers in order; duplicates and nulls are kept.
-    pub headers: Vec<(String, Option<Bytes>)>,
+    pub headers: Vec<(String, Data)>,
     /// Milliseconds since 1970.
     pub timestamp: i64,
     /// How often the record has been delivered, this time included.
@@ -51,27 +113,25 @@ pub struct SinkRecord {
 }
 
 impl SinkRecord {
-    /// From a delivered record and its converted key and value.
+    /// From a delivered record and its converted parts.
     #[must_use]
-    pub fn new(record: &ShareRecord<'_>, key: Data, value: Data) -> Self {
-        let header = |h: kafka_share::Header<'_>| {
-            (String::from_utf8_lossy(h.key).into_owned(), h.value.map(Bytes::copy_from_slice))
-        };
+    pub fn new(record: &ShareRecord<'_>, key: Data, value: Data, headers: Vec<(String, Data)>) -> Self {
         SinkRecord {
             topic: record.topic().to_owned(),
+            original_topic: record.topic().to_owned(),
             partition: record.partition(),
             offset: record.offset(),
             key,
             value,
-            headers: record.headers().map(header).collect(),
+            headers,
             timestamp: record.timestamp(),
             delivery_count: record.delivery_count(),
         }
     }
 
-    /// `topic-partition@offset`, for messages.
+    /// `topic-partition@offset` in Kafka, for messages.
     #[must_use]
     pub fn place(&self) -> String {
-        format!("{}-{}@{}", self.topic, self.partition, self.offset)
+        format!("{}-{}@{}", self.original_topic, self.partition, self.offset)
     }
 }

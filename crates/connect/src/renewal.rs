@@ -1,6 +1,7 @@
 //! Renews the locks of a batch while the sink works on it (R151).
 
 use kafka_share::{KafkaShareConsumer, RecordId};
+use std::collections::HashSet;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,12 @@ impl Renewal {
         let mut renewal = Renewal { ids, lock, due: Instant::now() };
         renewal.rearm();
         renewal
+    }
+
+    /// These are renewed no more: they are acknowledged, or are about to be.
+    pub fn forget(&mut self, ids: impl IntoIterator<Item = RecordId>) {
+        let gone: HashSet<RecordId> = ids.into_iter().collect();
+        self.ids.retain(|id| !gone.contains(id));
     }
 
     fn rearm(&mut self) {

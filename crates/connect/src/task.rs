@@ -129,7 +129,7 @@ pub(crate) struct Report {
 impl ErrantRecordReporter {
     /// Reports a record.
     pub fn report(&self, record: &SinkRecord, error: impl std::fmt::Display) {
-        let (topic, partition, offset) = (record.topic.clone(), record.partition, record.offset);
+        let (topic, partition, offset) = (record.original_topic.clone(), record.partition, record.offset);
         let report = Report { topic, partition, offset, error: error.to_string() };
         self.reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
     }

@@ -2,6 +2,7 @@
 
 use crate::error::Blame;
 use crate::renewal::Renewal;
+use crate::status::TargetState;
 use crate::task::Report;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkRecord, SinkTask, SinkTaskContext, Tolerance};
 use kafka_share::{
@@ -21,7 +22,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(300);
 const RELEASE_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Time for the end of a task: last acknowledgements, sessions, group.
 const CLOSE: Duration = Duration::from_secs(10);
+/// How long acknowledgements may take, and how long a commit is asked for again whose outcome is not known.
 const COMMIT: Duration = Duration::from_secs(60);
+const COMMIT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Counters of a task.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct TaskCounters {
     pub rejected: AtomicU64,
     /// A broker has answered a fetch: the task is a member and has its partitions.
     pub fetching: AtomicBool,
+    /// The task has been told to pause: it holds nothing, and no put starts.
+    pub paused: AtomicBool,
 }
 
 /// One task: a consumer, a sink, and, exactly-once, a transactional producer.
@@ -72,6 +77,10 @@ enum Fate {
 impl WorkerShareSinkTask {
     /// Starts the sink and subscribes.
     ///
+    /// # Cancel safety
+    /// The sink is dropped with it, started or not; the group may have a member that is thrown out when its session ends.
+    /// Another start for the same task fences the transactional producer.
+    ///
     /// # Errors
     /// Settings that make no sense, a sink that does not start, a transactional producer that cannot be had.
     pub async fn start(
@@ -103,13 +112,18 @@ impl WorkerShareSinkTask {
         Ok(WorkerShareSinkTask { config, number, sink, consumer, producer, context, counters })
     }
 
-    /// Runs until `stop` says so, or until the task fails. Ends orderly in both cases: nothing is accepted that was not
-    /// put, and what is held is released.
+    /// Runs until it is told to stop, or until the task fails. Ends orderly in both cases: nothing is accepted that was not
+    /// put, and what is held is released. While it is told to pause, the group is left and nothing is held.
+    ///
+    /// # Cancel safety
+    /// Everything is dropped with it, as if the process died: a put is cut off where it waits, records that were not
+    /// acknowledged come again once their locks end or the broker sees the connection gone, and an open transaction is
+    /// aborted by the next start of the task, or by the coordinator after `transaction.timeout.ms`.
     ///
     /// # Errors
     /// Why the task failed.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), ConnectError> {
-        let result = self.run_inner(&mut stop).await;
+    pub async fn run(mut self, mut target: watch::Receiver<TargetState>) -> Result<(), ConnectError> {
+        let result = self.run_inner(&mut target).await;
         self.sink.stop().await;
         if let Err(error) = self.consumer.close(CLOSE).await {
             tracing::warn!(connector = %self.config.name, task = self.number, %error, "the share consumer did not close in time");
@@ -120,10 +134,19 @@ impl WorkerShareSinkTask {
         result
     }
 
-    async fn run_inner(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), ConnectError> {
+    async fn run_inner(&mut self, target: &mut watch::Receiver<TargetState>) -> Result<(), ConnectError> {
         let mut pause = RETRY_PAUSE;
-        while !*stop.borrow() {
-            let records = match self.consumer.poll(POLL).await {
+        self.counters.paused.store(false, Ordering::Release);
+        while self.may_go_on(target).await? {
+            let polled = tokio::select! {
+                biased;
+                polled = self.consumer.poll(POLL) => polled,
+                told = target.wait_for(|t| *t != TargetState::Started) => match told {
+                    Ok(_) => continue,
+                    Err(_) => return Ok(()),
+                },
+            };
+            let records = match polled {
                 Ok(records) => records,
                 Err(error) if error.is_retriable() || error.kind() == ErrorKind::Wakeup => continue,
                 Err(error) => return Err(error.into()),
@@ -135,9 +158,9 @@ impl WorkerShareSinkTask {
                 continue;
             }
             self.counters.read.fetch_add(records.len() as u64, Ordering::Relaxed);
-            if self.batch(&records, stop).await? {
+            if self.batch(&records, target).await? {
                 // Each release costs a delivery, and the limit of these is low: what is down gets time to come back.
-                let _ = tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await;
+                let _ = tokio::time::timeout(pause, target.wait_for(|t| *t != TargetState::Started)).await;
                 pause = (pause * 2).min(RELEASE_PAUSE_MAX);
             } else {
                 pause = RETRY_PAUSE;
@@ -146,12 +169,37 @@ impl WorkerShareSinkTask {
         Ok(())
     }
 
+    /// Waits while the task is to pause. Answers whether it is to go on.
+    async fn may_go_on(&mut self, target: &mut watch::Receiver<TargetState>) -> Result<bool, ConnectError> {
+        loop {
+            let now = *target.borrow();
+            match now {
+                TargetState::Started => return Ok(true),
+                TargetState::Stopped => return Ok(false),
+                // What was fetched ahead would lose its locks meanwhile; others have it at once.
+                TargetState::Paused => self.consumer.unsubscribe(),
+            }
+            self.counters.paused.store(true, Ordering::Release);
+            let told = target.wait_for(|t| *t != TargetState::Paused).await.map(|t| *t);
+            self.counters.paused.store(false, Ordering::Release);
+            match told {
+                Ok(TargetState::Started) => self.consumer.subscribe(&self.config.topics)?,
+                Ok(_) => {}
+                Err(_) => return Ok(false),
+            }
+        }
+    }
+
     /// One poll's records: converted, put, acknowledged. Answers whether some were released.
-    async fn batch(&mut self, records: &ShareRecords, stop: &watch::Receiver<bool>) -> Result<bool, ConnectError> {
+    async fn batch(
+        &mut self,
+        records: &ShareRecords,
+        target: &watch::Receiver<TargetState>,
+    ) -> Result<bool, ConnectError> {
         let mut batch = Batch::new(records, self.consumer.acquisition_lock_timeout());
         let converted = self.convert_all(&mut batch);
         if batch.failure.is_none() {
-            self.put_all(&converted, &mut batch, stop).await;
+            self.put_all(&converted, &mut batch, target).await;
         }
         if self.producer.is_none() && batch.fates.contains(&Fate::Accept) {
             self.flush(&mut batch).await;
@@ -166,17 +214,27 @@ impl WorkerShareSinkTask {
         for i in 0..batch.all.len() {
             let record = batch.all[i];
             match self.convert(&record) {
-                Ok(record) => converted.push((i, record)),
+                Ok(Some(record)) => converted.push((i, record)),
+                // A transform has dropped it: there is nothing to put.
+                Ok(None) => batch.fates[i] = Fate::Accept,
                 Err(error) => self.bad_record(batch, i, &error.to_string()),
             }
         }
         converted
     }
 
-    fn convert(&self, record: &ShareRecord<'_>) -> Result<SinkRecord, ConnectError> {
-        let key = self.config.key_converter.convert(record.key())?;
-        let value = self.config.value_converter.convert(record.value())?;
-        Ok(SinkRecord::new(record, key, value))
+    fn convert(&self, record: &ShareRecord<'_>) -> Result<Option<SinkRecord>, ConnectError> {
+        let of = |what: &str, error| ConnectError::fatal(format!("{what}: {error}"));
+        let key = self.config.key_converter.convert(record.key()).map_err(|e| of("key", e))?;
+        let value = self.config.value_converter.convert(record.value()).map_err(|e| of("value", e))?;
+        let mut headers = Vec::new();
+        for header in record.headers() {
+            let name = String::from_utf8_lossy(header.key).into_owned();
+            let value = self.config.header_converter.convert(header.value);
+            let value = value.map_err(|e| of(&format!("header {name}"), e))?;
+            headers.push((name, value));
+        }
+        self.config.transforms.apply(SinkRecord::new(record, key, value, headers))
     }
 
     fn bad_record(&self, batch: &mut Batch<'_>, i: usize, error: &str) {
@@ -195,14 +253,19 @@ impl WorkerShareSinkTask {
     }
 
     /// Puts all records; a batch that fails for good is split, so that one bad record does not take its neighbours.
-    async fn put_all(&mut self, records: &[(usize, SinkRecord)], batch: &mut Batch<'_>, stop: &watch::Receiver<bool>) {
+    async fn put_all(
+        &mut self,
+        records: &[(usize, SinkRecord)],
+        batch: &mut Batch<'_>,
+        target: &watch::Receiver<TargetState>,
+    ) {
         let mut parts: Vec<std::ops::Range<usize>> = Vec::from([std::ops::Range { start: 0, end: records.len() }]);
         while let Some(part) = parts.pop() {
             let rows = &records[part.clone()];
             if rows.is_empty() {
                 continue;
             }
-            match self.put_with_retries(rows, batch, stop).await {
+            match self.put_with_retries(rows, batch, target).await {
                 Ok(reports) => {
                     self.judge(rows, &reports, batch);
                     if let Some(producer) = self.producer.clone() {
@@ -247,10 +310,10 @@ impl WorkerShareSinkTask {
         &mut self,
         rows: &[(usize, SinkRecord)],
         batch: &mut Batch<'_>,
-        stop: &watch::Receiver<bool>,
+        target: &watch::Receiver<TargetState>,
     ) -> Result<Vec<Report>, ConnectError> {
         let records: Vec<SinkRecord> = rows.iter().map(|(_, r)| r.clone()).collect();
-        let mut stop = stop.clone();
+        let mut target = target.clone();
         let started = Instant::now();
         let mut pause = RETRY_PAUSE.min(self.config.retry_delay_max);
         loop {
@@ -275,8 +338,9 @@ impl WorkerShareSinkTask {
             if self.config.retry_timeout.is_some_and(|limit| started.elapsed() + asked > limit) {
                 return Err(error);
             }
-            let waited = tokio::time::timeout(asked, async { drop(stop.wait_for(|stop| *stop).await) });
-            // A task that is told to stop tries no more; a worker that is gone tells just that.
+            let waited =
+                tokio::time::timeout(asked, async { drop(target.wait_for(|t| *t != TargetState::Started).await) });
+            // A task that is told to stop or to pause tries no more; a worker that is gone tells just that.
             if batch.renewal.during(&self.consumer, waited).await.is_ok() {
                 return Err(error);
             }
@@ -345,6 +409,10 @@ impl WorkerShareSinkTask {
             self.commit_transaction(producer, rows, batch).await.map_err(ConnectError::from)
         };
         let Err(error) = result else { return rows.iter().for_each(|(i, _)| batch.fates[*i] = Fate::Done) };
+        if error.ends_producer() {
+            // Only a new producer under the same transactional id can tell what became of it, and end it.
+            return batch.fail(rows, error);
+        }
         let aborted = producer.abort_transaction().await;
         self.release(rows, &error, batch);
         if let Err(error) = aborted {
@@ -354,25 +422,32 @@ impl WorkerShareSinkTask {
         }
     }
 
+    /// The locks of the batch's other records are renewed meanwhile: by the ledger, a commit may wait for others'.
     async fn commit_transaction(
         &mut self,
         producer: &TransactionalProducer,
         rows: &[(usize, SinkRecord)],
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
     ) -> kafka_share::Result<()> {
         let ack = |i: &usize| if batch.fates[*i] == Fate::Reject { AckType::Reject } else { AckType::Accept };
-        let ids = rows.iter().map(|(i, _)| (batch.all[*i].id(), ack(i)));
-        let acks = ShareAcknowledgements::from_record_ids(&self.consumer, ids)?;
-        producer.send_share_acks_to_transaction(acks, &self.consumer.share_group_metadata()?).await?;
-        let until = Instant::now() + COMMIT;
-        loop {
-            match producer.commit_transaction().await {
-                Ok(()) => break,
-                Err(error) if error.kind() == ErrorKind::OutcomeUnknown && Instant::now() < until => {}
-                Err(error) => return Err(error),
+        let ids: Vec<_> = rows.iter().map(|(i, _)| (batch.all[*i].id(), ack(i))).collect();
+        let rejected = ids.iter().filter(|(_, ack)| *ack == AckType::Reject).count() as u64;
+        batch.renewal.forget(ids.iter().map(|(id, _)| *id));
+        let consumer = &self.consumer;
+        let committed = async {
+            let acks = ShareAcknowledgements::from_record_ids(consumer, ids)?;
+            producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata()?).await?;
+            let until = Instant::now() + COMMIT;
+            loop {
+                match producer.commit_transaction().await {
+                    Err(error) if error.kind() == ErrorKind::OutcomeUnknown && Instant::now() < until => {
+                        tokio::time::sleep(COMMIT_PAUSE).await;
+                    }
+                    result => return result,
+                }
             }
-        }
-        let rejected = rows.iter().filter(|(i, _)| batch.fates[*i] == Fate::Reject).count() as u64;
+        };
+        batch.renewal.during(consumer, committed).await?;
         self.counters.rejected.fetch_add(rejected, Ordering::Relaxed);
         self.counters.accepted.fetch_add(rows.len() as u64 - rejected, Ordering::Relaxed);
         Ok(())
@@ -411,6 +486,6 @@ fn place(record: &ShareRecord<'_>) -> String {
 
 impl Report {
     fn is_about(&self, record: &SinkRecord) -> bool {
-        self.topic == record.topic && self.partition == record.partition && self.offset == record.offset
+        self.topic == record.original_topic && self.partition == record.partition && self.offset == record.offset
     }
 }

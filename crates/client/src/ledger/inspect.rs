@@ -104,6 +104,18 @@ pub struct LedgerSettlement {
 pub(super) type Starts = HashMap<Str, Option<HashMap<TopicIdPartition, i64>>>;
 
 impl Admin {
+    /// Looks whether a ledger is there and has the settings that it needs, with the rights that members have.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) where it is missing, with code UNKNOWN_TOPIC_OR_PARTITION, or has other settings;
+    /// [`Authorization`](ErrorKind::Authorization) where it may not be looked at. The message says what to do.
+    pub async fn check_ledger(&self, topic: &str) -> Result<()> {
+        self.open_ledger(topic).await.map(drop)
+    }
+
     /// Reads a ledger from its first record to its end.
     ///
     /// # Cancel safety

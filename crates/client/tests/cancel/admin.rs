@@ -103,6 +103,7 @@ async fn methods_of_the_ledger_dropped_at_every_await_point() {
     let mut called = Vec::new();
     dropped_at_each_point!(new, called,
         create_ledger => async |a: &Admin| a.create_ledger(&NewLedger::new().partitions(2)).await.is_ok(),
+        check_ledger => async |a: &Admin| a.check_ledger(ledger).await.is_ok(),
         describe_ledger => async |a: &Admin| a.describe_ledger(ledger).await.is_ok_and(|l| l.partitions.len() == 2),
         raise_ledger_generation => async |a: &Admin| a.raise_ledger_generation(ledger, GROUP).await.is_ok_and(|n| n > 0),
         leave_ledger => async |a: &Admin| a.leave_ledger(ledger, GROUP).await.is_ok_and(|left| left.is_empty()),

@@ -2,7 +2,7 @@
 
 use crate::{ConnectError, Data, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::PathBuf;
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
@@ -34,26 +34,15 @@ fn path(properties: &Properties, task: usize) -> Result<PathBuf, ConnectError> {
     Ok(if task == 0 { PathBuf::from(name) } else { PathBuf::from(format!("{name}.{task}")) })
 }
 
-fn to_json(data: &Data) -> Value {
-    match data {
-        Data::Null => Value::Null,
-        Data::Bytes(bytes) => Value::String(String::from_utf8_lossy(bytes).into_owned()),
-        Data::String(text) => Value::String(text.clone()),
-        Data::Json(value) => value.clone(),
-    }
-}
-
 fn line(record: &SinkRecord) -> String {
-    let header = |(key, value): &(String, Option<bytes::Bytes>)| {
-        json!([key, value.as_ref().map(|v| String::from_utf8_lossy(v).into_owned())])
-    };
+    let header = |(key, value): &(String, Data)| json!([key, value.to_json()]);
     let object = json!({
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "key": to_json(&record.key),
-        "value": to_json(&record.value),
+        "key": record.key.to_json(),
+        "value": record.value.to_json(),
         "headers": record.headers.iter().map(header).collect::<Vec<_>>(),
     });
     object.to_string() + "\n"

@@ -53,7 +53,7 @@ fn outgoing<'a>(topic: &'a str, record: &SinkRecord) -> ProducerRecord<'a> {
         out = out.value(value);
     }
     for (key, value) in &record.headers {
-        out = out.header_opt(key.clone(), value.clone());
+        out = out.header_opt(key.clone(), value.to_bytes());
     }
     out
 }

@@ -24,7 +24,7 @@ async fn file_sink_has_every_record_once_as_json_lines() {
     assert_eq!(status.len(), 4);
     bench.all_done(&[(0, 100), (1, 100), (2, 100)]).await;
     worker.stop(PATIENCE).await;
-    assert!(worker.status().iter().all(|t| t.state == TaskState::Stopped), "{:?}", worker.status());
+    assert!(worker.status().iter().all(|t| t.state == TaskState::Unassigned), "{:?}", worker.status());
     let mut seen = BTreeSet::new();
     for entry in std::fs::read_dir(folder.path()).expect("folder") {
         let text = std::fs::read_to_string(entry.expect("entry").path()).expect("text");
@@ -93,7 +93,7 @@ async fn a_task_that_waits_to_try_again_stops_at_once() {
     until(&worker, "a put", |_| !log.puts().is_empty()).await;
     worker.stop(PATIENCE).await;
     let status = worker.status();
-    assert_eq!(status[0].state, TaskState::Stopped);
+    assert_eq!(status[0].state, TaskState::Unassigned);
     assert_eq!((accepted(&status), released(&status)), (0, 3));
 }
 

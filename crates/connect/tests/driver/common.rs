@@ -1,6 +1,8 @@
 //! A broker, records, and sinks that do as a script says.
 
 use async_trait::async_trait;
+use kafka_share::admin::NewTopic;
+use kafka_share::ledger::NewLedger;
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer, ProducerRecord};
 use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, GroupBounds};
 use kafka_share_connect::{
@@ -16,7 +18,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const TOPIC: &str = "in";
 
 pub(crate) struct Bench {
-    pub(crate) broker: EmbeddedBroker,
+    pub(crate) servers: String,
+    /// Where it is not a real Kafka.
+    _broker: Option<EmbeddedBroker>,
     pub(crate) admin: Admin,
 }
 
@@ -29,15 +33,36 @@ impl Bench {
         let bounds = GroupBounds { record_lock_ms: (1_000, 60_000), ..GroupBounds::default() };
         let builder = EmbeddedBroker::builder().topic(TOPIC, partitions).topic("out", 2).group_bounds(bounds);
         let broker = change(builder).start().await.expect("broker");
-        let admin = Admin::new(ClientConfig::new(&broker.bootstrap_servers())).expect("admin");
+        let servers = broker.bootstrap_servers();
+        Self::of(servers, Some(broker)).await
+    }
+
+    /// A broker that takes acknowledgements into transactions, and one that has a ledger instead.
+    pub(crate) async fn both(partitions: i32) -> [Self; 2] {
+        let ledger = Self::with(partitions, |b| b.transactional_acks(false)).await;
+        ledger.admin.create_ledger(&NewLedger::new().partitions(2)).await.expect("ledger");
+        [Self::start(partitions).await, ledger]
+    }
+
+    /// A real Kafka, which has nothing yet.
+    pub(crate) async fn real(servers: String, partitions: i32) -> Self {
+        let bench = Self::of(servers, None).await;
+        for (topic, partitions) in [(TOPIC, partitions), ("out", 2)] {
+            bench.admin.create_topic(NewTopic::new(topic, partitions)).await.expect("topic");
+        }
+        bench
+    }
+
+    async fn of(servers: String, broker: Option<EmbeddedBroker>) -> Self {
+        let admin = Admin::new(ClientConfig::new(&servers)).expect("admin");
         let earliest = [("share.auto.offset.reset", "earliest")];
         admin.alter_share_group_configs("connect-sink", &earliest).await.expect("group config");
-        Bench { broker, admin }
+        Bench { servers, _broker: broker, admin }
     }
 
     /// Writes values round robin; each is a batch of its own where `apart` says so.
     pub(crate) async fn load(&self, partitions: i32, values: impl IntoIterator<Item = String>, apart: bool) {
-        let producer = Producer::builder(&self.broker.bootstrap_servers()).build().expect("producer");
+        let producer = Producer::builder(&self.servers).build().expect("producer");
         for (i, value) in values.into_iter().enumerate() {
             let record = ProducerRecord::new(TOPIC).partition(i as i32 % partitions).value(value.into_bytes());
             drop(producer.send(record).await.expect("send"));
@@ -54,8 +79,7 @@ impl Bench {
     }
 
     pub(crate) fn try_config(&self, extra: &[(&str, &str)]) -> Result<ConnectorConfig, ConnectError> {
-        let servers = self.broker.bootstrap_servers();
-        let worker = owned(&[("bootstrap.servers", &servers), ("consumer.group.protocol", "share")]);
+        let worker = owned(&[("bootstrap.servers", &self.servers), ("consumer.group.protocol", "share")]);
         let mut all = owned(&[("name", "sink"), ("connector.class", "test"), ("topics", TOPIC)]);
         all.extend(owned(&[("value.converter", "string")]));
         all.extend(owned(extra));

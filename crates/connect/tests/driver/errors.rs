@@ -25,7 +25,7 @@ async fn r145_tolerance_all_rejects_the_bad_records_and_no_neighbour() {
     assert_eq!((accepted(&status), rejected(&status), released(&status)), (97, 3, 0));
     bench.all_done(&[(0, 100)]).await;
     worker.stop(PATIENCE).await;
-    assert_eq!(worker.status()[0].state, TaskState::Stopped);
+    assert_eq!(worker.status()[0].state, TaskState::Unassigned);
     assert_eq!(sink.stored(), without(100, &[0, 50, 51]));
 }
 

@@ -4,4 +4,7 @@ mod at_least_once;
 mod common;
 mod errors;
 mod exactly_once;
+mod killed;
 mod refused;
+mod states;
+mod transformed;

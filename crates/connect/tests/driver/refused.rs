@@ -36,10 +36,21 @@ async fn exactly_once_needs_a_sink_and_a_mode_that_can() {
 #[tokio::test]
 async fn exactly_once_needs_one_cluster_that_offers_it() {
     let bench = Bench::with(1, |b| b.transactional_acks(false)).await;
-    let old = refusal(&bench, &[("target.topic", "out"), EXACTLY_ONCE], built_in("kafka")).await;
-    says(&old, &["KIP-1289", "at-least-once"]);
+    let sink = ("target.topic", "out");
+    let advice = ["exactly-once", "share-ack-ledger", "does not exist", "kshare ledger create", "ledger.auto.create"];
+    let neither = refusal(&bench, &[sink, EXACTLY_ONCE], built_in("kafka")).await;
+    says(&neither, &[&advice[..], &["KIP-1289"]].concat());
+    let backend = |way| ("share.ack.transaction.backend", way);
+    says(&refusal(&bench, &[sink, EXACTLY_ONCE, backend("ledger")], built_in("kafka")).await, &advice);
+    let native = refusal(&bench, &[sink, EXACTLY_ONCE, backend("native")], built_in("kafka")).await;
+    says(&native, &["share.ack.transaction.backend=native", "KIP-1289", "auto or ledger"]);
+    let both = refusal(&bench, &[sink, EXACTLY_ONCE, backend("both")], built_in("kafka")).await;
+    says(&both, &["share.ack.transaction.backend=both", "KIP-1289", "auto or ledger"]);
+    let not_compacted = [sink, EXACTLY_ONCE, ("share.ack.ledger.topic", "out"), ("ledger.auto.create", "true")];
+    let not_compacted = refusal(&bench, &not_compacted, built_in("kafka")).await;
+    says(&not_compacted, &["exactly-once", "\"out\"", "cleanup.policy", "compact"]);
     let (one, two) = (Bench::start(1).await, Bench::with(1, |b| b.seed(2)).await);
-    let servers = two.broker.bootstrap_servers();
+    let servers = two.servers.clone();
     let other = [("target.topic", "out"), EXACTLY_ONCE, ("producer.override.bootstrap.servers", servers.as_str())];
     says(&refusal(&one, &other, built_in("kafka")).await, &["another cluster", "producer"]);
 }

@@ -1,0 +1,54 @@
+//! The cluster and the share group of a connector: looked at and set up before its tasks start.
+
+use crate::{ConnectError, ConnectorConfig, DeliverySemantics, Properties};
+use kafka_share::{Admin, ClientConfig};
+
+/// Looks at the cluster, and sets the group configs that the connector's settings map to.
+pub(crate) async fn prepare(config: &ConnectorConfig) -> Result<(), ConnectError> {
+    let admin = Admin::new(client_config(&config.consumer)?)?;
+    if config.semantics == DeliverySemantics::ExactlyOnce {
+        crate::backend::check(&admin, &config.consumer).await?;
+        check_same_cluster(config, &admin).await?;
+    }
+    let lock = config
+        .lock_timeout
+        .map(|t| ("share.record.lock.duration.ms", "share.acquisition.lock.timeout.ms", t.as_millis().to_string()));
+    let count =
+        config.max_delivery_count.map(|n| ("share.delivery.count.limit", "share.max.delivery.count", n.to_string()));
+    for (name, setting, value) in lock.into_iter().chain(count) {
+        if let Err(error) = admin.alter_share_group_configs(&config.group_id, &[(name, &value)]).await {
+            // Without the right to alter configs the group's own value counts; a value out of bounds is a mistake.
+            if error.kind() != kafka_share::ErrorKind::Authorization {
+                return Err(ConnectError::config(format!("{setting}={value} (group config {name}): {error}")));
+            }
+            tracing::warn!(setting, %error, "the group's own value stays in force");
+        }
+    }
+    Ok(())
+}
+
+fn client_config(properties: &Properties) -> Result<ClientConfig, ConnectError> {
+    let bootstrap = properties.get("bootstrap.servers").map_or("", String::as_str);
+    let mut client = ClientConfig::new(bootstrap).client_id("kafka-share-connect");
+    for (name, value) in properties {
+        // What is not of the connection is checked by the consumer.
+        client.set(name, value)?;
+    }
+    Ok(client)
+}
+
+/// A transaction cannot span clusters.
+async fn check_same_cluster(config: &ConnectorConfig, source: &Admin) -> Result<(), ConnectError> {
+    let servers = |p: &Properties| p.get("bootstrap.servers").cloned().unwrap_or_default();
+    let (from, to) = (servers(&config.consumer), servers(&config.producer));
+    if from == to {
+        return Ok(());
+    }
+    let target = Admin::new(client_config(&config.producer)?)?;
+    if source.describe_cluster().await?.cluster_id == target.describe_cluster().await?.cluster_id {
+        return Ok(());
+    }
+    Err(ConnectError::config(format!(
+        "share.delivery.semantics=exactly-once: the producer's bootstrap.servers={to} is another cluster than the consumer's {from}; a transaction cannot span both"
+    )))
+}

@@ -1,0 +1,173 @@
+//! One task's lives: it runs, fails, and is started again by the policy or by order.
+
+use crate::restart::Failures;
+use crate::status::{Board, TargetState, TaskState};
+use crate::worker_task::WorkerShareSinkTask;
+use crate::{ConnectError, ConnectorConfig, SinkConnector};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+
+const CANCELLED: &str = "the task did not end in time and was cancelled; what it held is delivered again";
+
+/// Why a life of a task ended.
+enum End {
+    Stopped,
+    Failed(String),
+    /// It is to be started again by order.
+    Restart,
+}
+
+/// What a task is started from, again and again.
+pub(crate) struct Supervisor {
+    pub(crate) number: usize,
+    pub(crate) config: ConnectorConfig,
+    pub(crate) connector: Arc<dyn SinkConnector>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) target: watch::Receiver<TargetState>,
+    /// Counts orders to start it again.
+    pub(crate) restart: watch::Receiver<u64>,
+}
+
+impl Supervisor {
+    pub(crate) async fn start(&self) -> Result<WorkerShareSinkTask, ConnectError> {
+        let (sink, counters) = (self.connector.new_task(), Arc::clone(self.board.counters(self.number)));
+        // A sink that panics fails its own task only.
+        let started = tokio::spawn(WorkerShareSinkTask::start(self.config.clone(), self.number, sink, counters));
+        let panicked = |e| Err(ConnectError::fatal(format!("task {} at start: {e}", self.number)));
+        Own(started).await.unwrap_or_else(panicked)
+    }
+
+    /// Runs it until the worker is told to stop. A task that failed for good waits for an order to start it again.
+    pub(crate) async fn keep(mut self, first: WorkerShareSinkTask) {
+        let mut report = Report { board: Arc::clone(&self.board), number: self.number, cancelled: true };
+        let mut failures = Failures::new(self.config.restart);
+        let mut task = Some(first);
+        loop {
+            let began = Instant::now();
+            let end = match task.take() {
+                Some(task) => self.run(task).await,
+                None => match self.start().await {
+                    Ok(task) => {
+                        self.board.restarted(self.number);
+                        self.run(task).await
+                    }
+                    Err(error) => End::Failed(error.to_string()),
+                },
+            };
+            let again = match end {
+                End::Stopped => {
+                    self.board.set(self.number, TaskState::Unassigned);
+                    false
+                }
+                End::Restart if *self.target.borrow() == TargetState::Stopped => {
+                    self.board.set(self.number, TaskState::Unassigned);
+                    false
+                }
+                End::Restart => {
+                    self.board.set(self.number, TaskState::Restarting);
+                    failures.forget();
+                    true
+                }
+                End::Failed(why) => self.after_failure(why, failures.next(began.elapsed()), &mut failures).await,
+            };
+            if !again {
+                report.cancelled = false;
+                return;
+            }
+        }
+    }
+
+    /// One life.
+    async fn run(&mut self, task: WorkerShareSinkTask) -> End {
+        let (tell, told) = watch::channel(*self.target.borrow_and_update());
+        let mut running = Own(tokio::spawn(task.run(told)));
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut running => return end(ended),
+                // A worker that is gone takes its tasks with it.
+                Ok(()) = self.target.changed() => drop(tell.send(*self.target.borrow_and_update())),
+                Ok(()) = self.restart.changed() => break,
+            }
+        }
+        let _ = tell.send(TargetState::Stopped);
+        if tokio::time::timeout(self.config.shutdown_timeout, &mut running).await.is_err() {
+            tracing::warn!(task = self.number, "{CANCELLED}");
+        }
+        End::Restart
+    }
+
+    /// Answers whether the task is to be started again.
+    async fn after_failure(&mut self, why: String, wait: Option<Duration>, failures: &mut Failures) -> bool {
+        tracing::error!(connector = %self.config.name, task = self.number, error = %why, restart_in = ?wait, "the task failed");
+        match wait {
+            None => self.board.set(self.number, TaskState::Failed(why.clone())),
+            Some(_) => self.board.failed_for_now(self.number, why.clone()),
+        }
+        let pause = async {
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        let stopped = tokio::select! {
+            biased;
+            _ = self.target.wait_for(|t| *t == TargetState::Stopped) => true,
+            Ok(()) = self.restart.changed() => {
+                failures.forget();
+                false
+            }
+            () = pause => false,
+        };
+        match stopped {
+            true => self.board.set(self.number, TaskState::Failed(why)),
+            false => self.board.set(self.number, TaskState::Restarting),
+        }
+        !stopped
+    }
+}
+
+fn end(ended: Result<Result<(), ConnectError>, JoinError>) -> End {
+    match ended {
+        Ok(Ok(())) => End::Stopped,
+        Ok(Err(error)) => End::Failed(error.to_string()),
+        Err(error) => End::Failed(format!("the sink panicked: {error}")),
+    }
+}
+
+/// A spawned task that ends with its owner.
+struct Own<T>(JoinHandle<T>);
+
+impl<T> Future for Own<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+impl<T> Drop for Own<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tells of a task that is cancelled.
+struct Report {
+    board: Arc<Board>,
+    number: usize,
+    cancelled: bool,
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if self.cancelled {
+            self.board.set(self.number, TaskState::Failed(CANCELLED.into()));
+        }
+    }
+}
