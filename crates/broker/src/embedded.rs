@@ -185,7 +185,7 @@ impl BrokerBuilder {
         self
     }
 
-    /// Binds all addresses and starts.
+    /// Binds all addresses and starts. A call that is dropped has started nothing that lasts: its addresses are free again.
     ///
     /// # Errors
     /// An address that cannot be bound, and settings that make no sense.
@@ -386,7 +386,7 @@ impl EmbeddedBroker {
 
     /// Waits until the data directory cannot be written any more, and says why. From then on the broker closes every
     /// connection and acknowledges nothing; what it acknowledged before is kept. Without a data directory, or while
-    /// that works, this waits for ever.
+    /// that works, this waits for ever. A call that is dropped has no effect.
     pub async fn failed(&self) -> Arc<DataDirError> {
         self.hub.failure().await
     }

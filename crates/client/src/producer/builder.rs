@@ -38,7 +38,8 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
 pub(super) struct Settings {
     pub(super) client: ClientConfig,
     pub(super) transactional_id: Option<String>,
-    pub(super) transaction_timeout: Duration,
+    /// As given by the application; 60 s.
+    transaction_timeout: Option<Duration>,
     pub(super) two_phase_commit: bool,
     pub(super) max_block: Duration,
     pub(super) ack_key: i16,
@@ -59,7 +60,7 @@ impl Settings {
         Settings {
             client,
             transactional_id: None,
-            transaction_timeout: Duration::from_secs(60),
+            transaction_timeout: None,
             two_phase_commit: false,
             max_block: Duration::from_secs(60),
             attempts: 3,
@@ -88,7 +89,7 @@ impl Settings {
         let number = || value.trim().parse::<usize>().or_else(|_| fail("a number is expected").map(|()| 0));
         match name {
             "transactional.id" => self.transactional_id = Some(value.to_owned()),
-            "transaction.timeout.ms" => self.transaction_timeout = millis(name, value)?,
+            "transaction.timeout.ms" => self.transaction_timeout = Some(millis(name, value)?),
             "transaction.two.phase.commit.enable" => self.two_phase_commit = boolean(name, value)?,
             "max.block.ms" => self.max_block = millis(name, value)?,
             "batch.size" => self.machine.batch_size = number()?,
@@ -163,6 +164,10 @@ impl Settings {
         Ok(())
     }
 
+    fn transaction_timeout(&self) -> Duration {
+        self.transaction_timeout.unwrap_or(Duration::from_secs(60))
+    }
+
     /// Level of the codec that is used.
     fn level(&self) -> Option<i32> {
         self.levels.iter().find(|(codec, _)| *codec == self.machine.compression).map(|(_, level)| *level)
@@ -171,7 +176,7 @@ impl Settings {
     fn validate(&self) -> Result<()> {
         let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
         for (name, time) in [
-            ("transaction.timeout.ms", self.transaction_timeout),
+            ("transaction.timeout.ms", self.transaction_timeout()),
             ("max.block.ms", self.max_block),
             ("linger.ms", self.machine.linger),
             ("delivery.timeout.ms", self.machine.delivery_timeout),
@@ -182,7 +187,13 @@ impl Settings {
         if self.transactional_id.as_ref().is_some_and(String::is_empty) {
             return fail("transactional.id is empty: give one that no other producer uses");
         }
-        if self.transaction_timeout.is_zero() || self.max_block.is_zero() || self.machine.delivery_timeout.is_zero() {
+        if self.two_phase_commit && self.transaction_timeout.is_some() {
+            return fail(
+                "transaction.timeout.ms beside transaction.two.phase.commit.enable=true: such transactions have no time limit, \
+                 leave one of them away",
+            );
+        }
+        if self.transaction_timeout().is_zero() || self.max_block.is_zero() || self.machine.delivery_timeout.is_zero() {
             return fail("transaction.timeout.ms, max.block.ms and delivery.timeout.ms must not be 0");
         }
         if !(1..=5).contains(&self.machine.max_in_flight) {
@@ -212,7 +223,7 @@ impl Settings {
         let request = cluster.config().request_timeout;
         self.fit_delivery_timeout(request)?;
         self.machine.request_timeout_ms = i32::try_from(request.as_millis()).unwrap_or(i32::MAX);
-        let timeout = i32::try_from(self.transaction_timeout.as_millis()).unwrap_or(i32::MAX);
+        let timeout = i32::try_from(self.transaction_timeout().as_millis()).unwrap_or(i32::MAX);
         let transaction = self.transactional_id.map(|id| match prepared {
             Some(prepared) => Transaction::resumed(prepared, timeout),
             None => Transaction::new(Str::from(id), timeout),
@@ -341,9 +352,10 @@ impl TransactionalProducerBuilder {
 
     common_setters!();
 
-    /// `transaction.timeout.ms` (default 60 s): age at which the coordinator aborts the transaction.
+    /// `transaction.timeout.ms` (default 60 s): age at which the coordinator aborts the transaction. Not beside
+    /// [`two_phase_commit`](Self::two_phase_commit).
     pub fn transaction_timeout(mut self, time: Duration) -> Self {
-        self.settings.transaction_timeout = time;
+        self.settings.transaction_timeout = Some(time);
         self
     }
 
@@ -433,6 +445,14 @@ mod tests {
         assert_eq!(default.machine.delivery_timeout, Duration::from_secs(301));
         default.fit_delivery_timeout(request).unwrap();
         assert_eq!(default.machine.delivery_timeout, Duration::from_secs(301), "never lowered");
+    }
+
+    #[test]
+    fn a_transaction_without_a_limit_is_given_none() {
+        let both = [("transaction.two.phase.commit.enable", "true"), ("transaction.timeout.ms", "60000")];
+        let error = settings(&both).unwrap().validate().unwrap_err();
+        assert!(error.kind() == ErrorKind::Config && error.to_string().contains("leave one of them away"), "{error}");
+        both.iter().for_each(|one| settings(&[*one]).unwrap().validate().unwrap());
     }
 
     fn settings(properties: &[(&str, &str)]) -> Result<Settings> {

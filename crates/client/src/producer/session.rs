@@ -22,6 +22,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// `transaction.max.timeout.ms`, 15 minutes by default, is its limit); a commit that comes later fails and says so. Until
 /// then its records hold up read_committed readers. `transaction.two.phase.commit.enable` lifts the limit (KIP-939).
 ///
+/// On the [ledger](crate::ledger) another member aborts a prepared transaction that stands in its way: one that is given records
+/// of it when their lock has run out. With `two_phase_commit` none does; without it, the record lock of the group
+/// (`share.record.lock.duration.ms`) has to be longer than the decision takes.
+///
 /// A new producer with the same transactional id aborts a prepared transaction when it is initialised: resume first.
 ///
 /// ```no_run
