@@ -91,6 +91,9 @@ pub(crate) async fn what_a_dead_process_left_open_is_found(bootstrap: &str) {
         assert_eq!(left(TransactionFilter::default().producer_id(ongoing[0].producer_id)).await, ongoing);
         let old = TransactionFilter::ongoing().running_longer_than(Duration::from_secs(3_600));
         assert!(left(old).await.is_empty() && left(TransactionFilter::default().state("Dead")).await.is_empty());
+        let unknown = TransactionFilter::default().state("ongoing");
+        let error = Admin::on(Arc::clone(&cluster)).list_transactions(&unknown).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         let found = TransactionSession::recover(settings(bootstrap, &topic)).await.unwrap().expect("it is open");
         if commit {
             found.commit().await.unwrap();

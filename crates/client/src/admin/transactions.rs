@@ -1,8 +1,8 @@
 //! Transactional ids: what their coordinators know of them.
 
 use super::{Admin, check};
-use crate::Result;
 use crate::net::Purpose;
+use crate::{Error, ErrorKind, Result};
 use kafka_share_messages::ListTransactionsRequest;
 use kafka_share_wire::Str;
 use std::collections::BTreeMap;
@@ -59,7 +59,8 @@ impl TransactionFilter {
         self
     }
 
-    /// Only transactions that have been running for longer than this (Kafka 3.8).
+    /// Only what was begun longer ago than this (Kafka 3.8). Ids that never began a transaction count as very old: use it
+    /// with [`ongoing`](Self::ongoing).
     #[must_use]
     pub fn running_longer_than(mut self, time: Duration) -> Self {
         self.running = time;
@@ -79,7 +80,8 @@ impl TransactionFilter {
 
 impl Admin {
     /// Transactional ids of all coordinators (KIP-664), in their order. What is `Ongoing` and has no process any more is
-    /// settled by [`TransactionSession::recover`](crate::TransactionSession::recover).
+    /// settled by [`TransactionSession::recover`](crate::TransactionSession::recover), which ends a live process's transaction
+    /// just the same: the example is for when all of them are down.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -103,7 +105,7 @@ impl Admin {
     /// Only asks (Metadata, ListTransactions to each broker): nothing is half done.
     ///
     /// # Errors
-    /// Where a broker does not answer, or refuses; ids without the right to DESCRIBE them are left out.
+    /// Where a broker does not answer, or refuses; a state that it does not know; ids without the right to DESCRIBE them are left out.
     pub async fn list_transactions(&self, filter: &TransactionFilter) -> Result<Vec<TransactionListing>> {
         let deadline = self.deadline();
         let request = filter.to_wire();
@@ -114,6 +116,10 @@ impl Admin {
                 let limit = self.cluster().request_deadline(deadline);
                 let response = self.cluster().call_node(node, Purpose::Coordination, &request, limit).await?;
                 check(response.error_code, format_args!("listing transactions of broker {node}"), None)?;
+                if let Some(unknown) = response.unknown_state_filters.first() {
+                    let text = format!("listing transactions: broker {node} knows no state {unknown:?}");
+                    return Err(Error::new(ErrorKind::InvalidInput, text));
+                }
                 for state in response.transaction_states {
                     let transactional_id = state.transactional_id.to_string();
                     if !transactional_id.starts_with(&filter.prefix) {

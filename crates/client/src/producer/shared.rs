@@ -36,6 +36,8 @@ pub(super) struct State {
     gone: bool,
     /// Whether nothing was left to do when the task looked last.
     was_idle: bool,
+    /// Bytes in the buffer at the task's last turn.
+    was_buffered: usize,
 }
 
 impl State {
@@ -74,7 +76,7 @@ pub(super) struct Turn {
 
 impl Shared {
     pub(super) fn new(cluster: Arc<Cluster>, machine: Machine, max_block: Duration) -> Arc<Self> {
-        let state = State { machine, promises: BTreeMap::new(), gone: false, was_idle: true };
+        let state = State { machine, promises: BTreeMap::new(), gone: false, was_idle: true, was_buffered: 0 };
         Arc::new(Shared {
             cluster,
             state: Mutex::new(state),
@@ -237,8 +239,11 @@ impl Shared {
             }
             let idle = s.machine.is_idle();
             let before = std::mem::replace(&mut s.was_idle, idle);
+            // An answer gives room back even where its batches were done before, by their time.
+            let buffered = s.machine.buffered_bytes();
+            let room = buffered < std::mem::replace(&mut s.was_buffered, buffered);
             // Of the same moment: what comes after it wakes the task where it must not wait for this deadline.
-            (Turn { outputs, deadline: s.machine.next_deadline(), idle }, idle && !before)
+            (Turn { outputs, deadline: s.machine.next_deadline(), idle }, room || (idle && !before))
         });
         let news = news || !settled.is_empty();
         for ((promise, records), result, severity) in settled {

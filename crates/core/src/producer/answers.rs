@@ -183,10 +183,11 @@ impl Producer {
             Fate::Retry => {
                 let attempts = self.find(at, id).map_or(1, |b| b.attempts);
                 let again = self.pause_after(now, code, attempts);
-                self.partitions[at].refusal = code.is_err().then_some(code);
+                // Of a batch whose time is over it says nothing any more.
                 if let Some(batch) = self.find(at, id) {
                     batch.phase = Phase::Retry(again);
                     batch.maybe_written |= may_be_appended(code);
+                    self.partitions[at].refusal = code.is_err().then_some(code);
                 }
             }
             Fate::Renumber => {
