@@ -154,8 +154,11 @@ pub(crate) enum TransactionEnd {
     Aborted,
     /// Some or all may be staged in a transaction whose end is not known.
     Unknown,
-    /// They never reached a broker; the records are still acquired.
+    /// They never reached a broker, and the transaction has output that belongs to them: the records are still acquired, and
+    /// as good as never acknowledged.
     NotStaged,
+    /// The same, without output anywhere: what the application had acknowledged it has acknowledged still.
+    GivenBack,
 }
 
 /// The giver's memory of acknowledgements that it handed over; told once how they ended.

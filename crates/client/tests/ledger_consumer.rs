@@ -366,6 +366,29 @@ async fn records_whose_staging_was_refused_are_not_accepted_by_the_next_poll() {
     assert_eq!((first(&records), first(&again)), ((0, 1), (0, 2)));
 }
 
+/// What the application acknowledged for a transaction is not acknowledged without it: the output may never be seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_whose_staging_was_refused_do_not_take_effect_by_themselves() {
+    let lab = Lab::without_ledger(2, 30_000).await;
+    let consumer = lab.consumer(Mode::Explicit, None);
+    let producer = lab.transactional("t").await;
+    let records = some(&consumer).await;
+    producer.begin_transaction().unwrap();
+    drop(producer.send(ProducerRecord::new("out").value("lost")).await.unwrap());
+    consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+    let acks = consumer.acknowledgements_for_transaction().unwrap();
+    let member = consumer.share_group_metadata().unwrap();
+    let error = producer.send_share_acks_to_transaction(acks, &member).await.unwrap_err();
+    assert!(error.to_string().contains("does not exist"), "{error}");
+    producer.abort_transaction().await.unwrap();
+    assert!(consumer.commit_sync(LONG).await.unwrap().is_empty(), "nothing is acknowledged");
+    consumer.close(LONG).await.unwrap();
+    let other = lab.consumer(Mode::Explicit, None);
+    let again = some(&other).await;
+    let all = |records: &ShareRecords| records.iter().map(|r| (r.offset(), r.delivery_count())).collect::<Vec<_>>();
+    assert_eq!(all(&again), all(&records).iter().map(|(offset, count)| (*offset, count + 1)).collect::<Vec<_>>());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn consumers_that_must_not_use_the_ledger_say_so() {
     let lab = Lab::new(2, 30_000).await;

@@ -104,10 +104,16 @@ impl Supervisor {
 
     /// Answers whether the task is to be started again.
     async fn after_failure(&mut self, why: String, wait: Option<Duration>, failures: &mut Failures) -> bool {
-        tracing::error!(connector = %self.config.name, task = self.number, error = %why, restart_in = ?wait, "the task failed");
         match wait {
-            None => self.board.set(self.number, TaskState::Failed(why.clone())),
-            Some(_) => self.board.failed_for_now(self.number, why.clone()),
+            // Whoever runs the worker is told by the state.
+            None => {
+                tracing::info!(connector = %self.config.name, task = self.number, error = %why, "the task failed");
+                self.board.set(self.number, TaskState::Failed(why.clone()));
+            }
+            Some(wait) => {
+                tracing::warn!(connector = %self.config.name, task = self.number, error = %why, ?wait, "the task is restarted");
+                self.board.failed_for_now(self.number, why.clone());
+            }
         }
         let pause = async {
             match wait {

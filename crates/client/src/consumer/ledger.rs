@@ -26,13 +26,16 @@ pub(super) struct LedgerLink {
     tail: Mutex<Option<Arc<Tail>>>,
     /// Whether there is a tail, to be asked for every record.
     attached: AtomicBool,
+    /// Whether acknowledgements go by the ledger alone, as far as is known.
+    alone: AtomicBool,
     confirmed: AtomicU64,
     failed: AtomicU64,
 }
 
 impl LedgerLink {
     pub(super) fn new(settings: LedgerSettings) -> Self {
-        LedgerLink { settings, ..LedgerLink::default() }
+        let alone = AtomicBool::new(settings.is_ledger_only());
+        LedgerLink { settings, alone, ..LedgerLink::default() }
     }
 
     /// Whether it is looked for before the first record is asked for.
@@ -47,6 +50,12 @@ impl LedgerLink {
             return None;
         }
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the group has left the ledger, and this consumer has not: what it processes could not be committed, and each try
+    /// would cost its records a delivery.
+    fn is_left_behind(&self, tail: &Tail) -> bool {
+        self.alone.load(Ordering::Acquire) && tail.with(|r| r.has_left())
     }
 
     /// Nobody reads any more, but for transactions that are being committed.
@@ -100,6 +109,14 @@ impl LedgerMember for Member {
 
     fn needs_intent(&self) -> Option<bool> {
         self.0.ledger.tail().map(|tail| tail.with(|r| r.needs_intent()))
+    }
+
+    fn goes_by_ledger_alone(&self) {
+        self.0.ledger.alone.store(true, Ordering::Release);
+    }
+
+    fn is_reading(&self) -> bool {
+        self.0.ledger.tail().is_some_and(|tail| tail.with(|r| !r.is_caught_up()))
     }
 
     fn stage(&self, acks: &ShareAcknowledgements) -> Result<Box<dyn StagedPart>> {
@@ -158,6 +175,9 @@ impl Shared {
             return Err(error);
         }
         machine.drop_below(tail.with(|r| r.floor()));
+        if self.ledger.is_left_behind(tail) {
+            return Err(tail.left());
+        }
         Ok(())
     }
 }
@@ -233,10 +253,11 @@ impl Follower {
             news.mark_unchanged();
         }
         let (floor, caught_up) = tail.with(|r| (r.floor(), r.is_caught_up()));
-        if self.held == caught_up {
-            // What is asked for while the log is read from its start, again after a gap too, would be dropped.
-            self.held = !caught_up;
-            shared.with(|m, _| m.hold_fetches(!caught_up));
+        // What is asked for while the log is read from its start, again after a gap too, would be dropped.
+        let hold = !caught_up || shared.ledger.is_left_behind(&tail);
+        if self.held != hold {
+            self.held = hold;
+            shared.with(|m, _| m.hold_fetches(hold));
         }
         let (moved, lowest, lock, waiting) = shared.with(|m, _| {
             m.drop_below(floor);

@@ -17,7 +17,8 @@ use std::sync::Arc;
 struct Staged {
     shared: Arc<Shared>,
     taken: Vec<Taken>,
-    /// Whether the application had acknowledged them one by one: where the cluster cannot take them, that counts again.
+    /// Whether the application had acknowledged them one by one: where the cluster cannot take them, and there is no output
+    /// that they belong to, that counts again.
     pending_before: bool,
     /// Those that the transaction may not have.
     refused: Vec<Taken>,
@@ -91,15 +92,17 @@ impl StagedPart for Staged {
             TransactionEnd::Committed => Outcome::Acknowledged,
             TransactionEnd::Aborted => Outcome::LockLost,
             TransactionEnd::Unknown => Outcome::Unknown,
-            TransactionEnd::NotStaged if self.pending_before => {
+            TransactionEnd::GivenBack if self.pending_before => {
                 return self.shared.with(|m, now| m.return_from_transaction(now, &taken));
             }
-            TransactionEnd::NotStaged if self.shared.mode == AcknowledgementMode::Implicit => {
+            TransactionEnd::NotStaged | TransactionEnd::GivenBack
+                if self.shared.mode == AcknowledgementMode::Implicit =>
+            {
                 // Held, the next poll would accept them, and their output is not committed.
                 self.shared.with(|m, now| m.release_from_transaction(now, &taken));
                 return self.shared.wake_driver();
             }
-            TransactionEnd::NotStaged => return self.shared.with(|m, _| m.unstage(&taken)),
+            TransactionEnd::NotStaged | TransactionEnd::GivenBack => return self.shared.with(|m, _| m.unstage(&taken)),
         };
         self.shared.with(|m, _| m.finish_transaction(&taken, outcome));
     }

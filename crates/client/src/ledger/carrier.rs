@@ -26,9 +26,11 @@ const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
 /// A fence is an attempt that is not made twice.
 const FENCE_TIME: Duration = Duration::from_secs(30);
-/// `transaction.timeout.ms` of a fence, in force until the owner is initialised again: less than any broker's
-/// `transaction.max.timeout.ms`.
-const FENCE_TIMEOUT_MS: i32 = 1_000;
+/// `transaction.timeout.ms` of a fence: the default. It is in force until the owner is initialised again, and so for an owner too
+/// that had ended its transaction in the same moment, and goes on.
+const FENCE_TIMEOUT_MS: i32 = 60_000;
+/// The same for brokers whose `transaction.max.timeout.ms` is lower.
+const SHORT_FENCE_TIMEOUT_MS: i32 = 1_000;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Carrier {
@@ -264,7 +266,8 @@ async fn fence(shared: Arc<Shared>, order: FenceOrder) {
         Some(code) if took_effect(code) => {}
         // Nothing was done: it may be tried again.
         None => shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent)),
-        Some(code) if code.is_retriable() => {
+        // Some change of the transactional id is under way, which need not be this transaction's end.
+        Some(code) if code.is_retriable() || code == ErrorCode::CONCURRENT_TRANSACTIONS => {
             shared.with(|reader| reader.handle_fence_lost(Instant::now(), intent));
         }
         Some(code) => {
@@ -283,7 +286,6 @@ async fn fence(shared: Arc<Shared>, order: FenceOrder) {
 pub(super) fn took_effect(code: ErrorCode) -> bool {
     let over = [
         ErrorCode::NONE,
-        ErrorCode::CONCURRENT_TRANSACTIONS,
         ErrorCode::PRODUCER_FENCED,
         ErrorCode::INVALID_PRODUCER_EPOCH,
         ErrorCode::INVALID_TXN_STATE,
@@ -300,7 +302,7 @@ pub(super) async fn call_fence(
     owner: ProducerIdentity,
     deadline: Instant,
 ) -> Result<ErrorCode> {
-    let request = InitProducerIdRequest {
+    let mut request = InitProducerIdRequest {
         transactional_id: Some(transactional_id.clone()),
         transaction_timeout_ms: FENCE_TIMEOUT_MS,
         producer_id: owner.id,
@@ -308,7 +310,11 @@ pub(super) async fn call_fence(
         ..InitProducerIdRequest::default()
     };
     let kind = CoordinatorKind::Transaction;
-    let answer = cluster.call_coordinator(kind, transactional_id, &request, deadline, |r| r.error_code).await?;
+    let mut answer = cluster.call_coordinator(kind, transactional_id, &request, deadline, |r| r.error_code).await?;
+    if answer.error_code == ErrorCode::INVALID_TRANSACTION_TIMEOUT {
+        request.transaction_timeout_ms = SHORT_FENCE_TIMEOUT_MS;
+        answer = cluster.call_coordinator(kind, transactional_id, &request, deadline, |r| r.error_code).await?;
+    }
     Ok(answer.error_code)
 }
 

@@ -316,7 +316,16 @@ impl Admin {
         let id = Str::from(intent.transactional_id.as_str());
         let owner = ProducerIdentity { id: intent.producer_id, epoch: intent.producer_epoch };
         let deadline = Instant::now() + self.cluster().config().default_api_timeout;
-        call_fence(self.cluster(), &id, owner, deadline).await
+        let mut attempt = 0;
+        loop {
+            let code = call_fence(self.cluster(), &id, owner, deadline).await?;
+            attempt += 1;
+            // Some change of the transactional id is under way, which need not be this transaction's end.
+            let busy = code == ErrorCode::CONCURRENT_TRANSACTIONS;
+            if !busy || !self.cluster().pause_before_retry(attempt, deadline).await {
+                return Ok(code);
+            }
+        }
     }
 }
 

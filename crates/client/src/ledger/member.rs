@@ -19,6 +19,12 @@ pub(crate) trait LedgerMember: Debug + Send + Sync {
     /// has no reader.
     fn needs_intent(&self) -> Option<bool>;
 
+    /// Its acknowledgements go by the ledger alone: once its group has left the ledger, nothing more may be handed out to it.
+    fn goes_by_ledger_alone(&self);
+
+    /// Whether its reader has not come to the end of the ledger yet, or not again.
+    fn is_reading(&self) -> bool;
+
     /// Takes acknowledgements out of the ordinary path that the application has put together by hand.
     ///
     /// # Errors

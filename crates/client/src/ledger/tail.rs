@@ -92,6 +92,16 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
+    /// What is told to who acknowledges by the ledger alone, once the group has left it.
+    pub(crate) fn left(&self) -> Error {
+        let text = format!(
+            "share group {:?} has left the ledger (`kshare ledger leave`): what is acknowledged by the ledger alone is not seen by \
+             its other members any more; start this one with share.ack.transaction.backend=native or both",
+            self.with(|r| r.group().clone()).as_str()
+        );
+        Error::new(ErrorKind::Config, text)
+    }
+
     /// Starts to read a group's partition of a ledger. `asked`: number of the consumer's next request for records, and the
     /// lowest number among those that are not settled; `(1, 1)` for one that has asked for nothing.
     ///

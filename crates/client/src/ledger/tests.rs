@@ -85,6 +85,12 @@ impl LedgerMember for Member {
         self.tail.get().map(|tail| tail.with(|r| r.needs_intent()))
     }
 
+    fn goes_by_ledger_alone(&self) {}
+
+    fn is_reading(&self) -> bool {
+        self.tail.get().is_some_and(|tail| tail.with(|r| !r.is_caught_up()))
+    }
+
     fn stage(&self, _acks: &ShareAcknowledgements) -> Result<Box<dyn StagedPart>> {
         let member = self.me.upgrade().expect("alive");
         Ok(Box::new(Part { member, by_ledger: false }))

@@ -274,8 +274,14 @@ impl AckBackend for NativeBackend {
 
     fn adopt(&self, acks: &mut ShareAcknowledgements, member: &ShareGroupMetadata) -> Result<Vec<LedgerPart>> {
         let parts = acks.origins().iter().filter_map(|origin| origin.ledger()).map(|part| part.member);
-        let mut members = parts.chain(member.member().cloned());
-        if members.any(|m| m.needs_intent() == Some(true)) {
+        let members: Vec<_> = parts.chain(member.member().cloned()).collect();
+        if members.iter().any(|m| m.is_reading()) {
+            // Whether others use the ledger alone is not known at this moment.
+            let text =
+                "the consumer reads its ledger from the start again: abort the transaction, its records come again";
+            return Err(Error::new(ErrorKind::TransactionAborted, text));
+        }
+        if members.iter().any(|m| m.needs_intent() == Some(true)) {
             let text = format!(
                 "the consumer reads the ledger of share group {:?}, of which members may use the ledger alone: they would not see \
                  what this producer acknowledges natively. Set share.ack.transaction.backend=both for the producer (or native for \

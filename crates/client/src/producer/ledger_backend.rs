@@ -127,8 +127,11 @@ impl LedgerBackend {
         for LedgerPart { member, lowest_ask } in &staging.parts {
             let tail = member.attach(topic, &self.settings)?;
             tail.error().map_or(Ok(()), Err)?;
-            if !self.native && tail.with(|r| r.has_left()) {
-                return Err(left(&tail));
+            if !self.native {
+                member.goes_by_ledger_alone();
+                if tail.with(|r| r.has_left()) {
+                    return Err(tail.left());
+                }
             }
             readers.push((tail, *lowest_ask));
         }
@@ -541,18 +544,9 @@ fn timed_out(text: &str, trouble: Option<Error>) -> Error {
     Error::new(ErrorKind::Timeout, text).with_severity(Severity::Abortable)
 }
 
-fn left(tail: &Tail) -> Error {
-    let text = format!(
-        "share group {:?} has left the ledger (`kshare ledger leave`): what is acknowledged by the ledger alone is not seen by its \
-         other members any more; start this one with share.ack.transaction.backend=native or both",
-        tail.with(|r| r.group().clone()).as_str()
-    );
-    Error::new(ErrorKind::Config, text)
-}
-
 fn stop(tail: &Tail, check: Check) -> SealError {
     if check == Check::Left {
-        return left(tail).into();
+        return tail.left().into();
     }
 
     let group = tail.with(|r| r.group().clone());

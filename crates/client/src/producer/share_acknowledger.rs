@@ -2,7 +2,7 @@
 
 use super::TransactionalProducer;
 use super::builder::TransactionalProducerBuilder;
-use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata};
+use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TransactionEnd};
 use crate::{ErrorKind, Result};
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl TransactionalShareAcknowledger {
         if acks.is_empty() {
             return Ok(());
         }
-        self.producer.transaction_once(async |txn| txn.send_share_acks_to_transaction(acks, member).await).await
+        self.producer.transaction_once(async |txn| txn.stage(acks, member, TransactionEnd::GivenBack).await).await
     }
 
     /// Repeats a commit whose outcome is not known.

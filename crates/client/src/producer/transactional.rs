@@ -308,13 +308,23 @@ impl TransactionalProducer {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), [`Config`](ErrorKind::Config) or
     /// [`Authorization`](ErrorKind::Authorization), before anything is staged, where the cluster, the ledger's settings or
-    /// missing rights forbid it; the acknowledgements go back to their consumer, and the transaction may go on without
-    /// them. No open transaction, or one that has failed: the acknowledgements are dropped, and do not take effect. Any
+    /// missing rights forbid it: their records are held as before, and in explicit mode may be acknowledged anew, once the
+    /// transaction is committed without them. No open transaction, or one that has failed: the acknowledgements are dropped, and do not take effect. Any
     /// other refusal or failure makes the transaction abort-only; the message names each partition and its refusal.
     pub async fn send_share_acks_to_transaction(
         &self,
+        acks: ShareAcknowledgements,
+        member: &ShareGroupMetadata,
+    ) -> Result<()> {
+        self.stage(acks, member, TransactionEnd::NotStaged).await
+    }
+
+    /// As [`Self::send_share_acks_to_transaction`]; `refused` is the end of acknowledgements that the cluster cannot take.
+    pub(super) async fn stage(
+        &self,
         mut acks: ShareAcknowledgements,
         member: &ShareGroupMetadata,
+        refused_as: TransactionEnd,
     ) -> Result<()> {
         let _time = self.shared.metrics.time(Call::SendShareAcks);
         self.check_not_abandoned()?;
@@ -339,7 +349,7 @@ impl TransactionalProducer {
             Err(error) => {
                 guard.failure = None;
                 if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Config | ErrorKind::Authorization) {
-                    acks.take_origins().into_iter().for_each(|part| part.ended(TransactionEnd::NotStaged));
+                    acks.take_origins().into_iter().for_each(|part| part.ended(refused_as));
                     return Err(error);
                 }
                 return Err(self.fail(error.context("staging acknowledgements")));

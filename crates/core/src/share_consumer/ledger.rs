@@ -154,12 +154,15 @@ impl ShareConsumer {
     }
 
     /// When the locks of records are to be renewed that wait for the end of another's transaction, where brokers can: else each
-    /// lock that ends costs a delivery, and the last one the record.
+    /// lock that ends costs a delivery, and the last one the record. Only for an application that polls: a busy one or one
+    /// that is told of an error must not keep them from others.
     fn renewal_due(&self, aside: &Aside) -> Option<Instant> {
         let waits = aside.not_before.is_none() && self.table.check_renewal(aside.slot, AckType::Renew).is_ok();
         let due = self.lock_of_aside(aside).filter(|_| waits)?.checked_sub(self.assumed_lock() / 2)?;
         // One that is not answered, or refused, is not repeated at once.
-        Some(aside.renewed.map_or(due, |at| due.max(at + self.assumed_lock() / 4)))
+        let due = aside.renewed.map_or(due, |at| due.max(at + self.assumed_lock() / 4));
+        let polled = self.wanted || self.last_poll.is_some_and(|at| due <= at + self.assumed_lock());
+        polled.then_some(due)
     }
 
     /// When [`ShareConsumer::renew_aside`] has something to do.

@@ -120,6 +120,24 @@ async fn a_fence_that_is_refused_for_whatever_reason_blocks() {
     }
 }
 
+/// Refusals that say nothing of the transaction: a limit below the default, and another change of the id under way.
+#[tokio::test]
+async fn a_fence_is_made_again_where_that_can_help() {
+    for code in [ErrorCode::INVALID_TRANSACTION_TIMEOUT, ErrorCode::CONCURRENT_TRANSACTIONS] {
+        let broker = broker().await;
+        let lock = Duration::from_millis(200);
+        let (one, two) = (Member::new(&broker, GROUP, lock), Member::new(&broker, GROUP, lock));
+        let (a, b) = (producer(&broker, "a").await, producer(&broker, "b").await);
+        a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
+        a.prepare_transaction().await.unwrap();
+        b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
+        broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID));
+        b.commit_transaction().await.unwrap();
+        let error = a.commit_transaction().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TransactionAborted, "{code}: {error}");
+    }
+}
+
 /// A member waits for another's prepared transaction, whose coordinator refuses to end it.
 async fn blocked_by(code: ErrorCode) {
     let broker = broker().await;
@@ -129,12 +147,14 @@ async fn blocked_by(code: ErrorCode) {
     a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
     a.prepare_transaction().await.unwrap();
     b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
-    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID));
+    // One that finds the time limit too long is asked for a shorter one.
+    let asked = if code == ErrorCode::INVALID_TRANSACTION_TIMEOUT { 2 } else { 1 };
+    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID).times(asked));
     let error = b.commit_transaction().await.unwrap_err();
     assert!(error.is_abortable() && error.to_string().contains("no right to WRITE"), "{error}");
     assert_eq!(error.kind(), ErrorKind::TransactionAborted);
     // An operator is told what the coordinator says.
-    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID).times(2));
+    broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID).times(2 * asked));
     let settled = admin(&broker).settle_ledger("share-ack-ledger", Duration::ZERO).await.unwrap();
     assert_eq!((settled.fenced, settled.not_fenced, settled.refusal), (0, 2, Some(code)));
     b.abort_transaction().await.unwrap();

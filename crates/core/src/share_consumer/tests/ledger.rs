@@ -495,8 +495,10 @@ fn locks_of_records_that_wait_are_renewed_where_brokers_can() {
             assert!(rig.machine.aside_renewal_due().is_none());
             continue;
         }
-        // Over and over, as long as the other's transaction is open.
+        // Over and over, as long as the other's transaction is open and the application polls.
         for turn in 1..=4 {
+            assert!(rig.look(&book).is_empty());
+            rig.machine.stop_waiting();
             let due = rig.now + LOCK / 2;
             assert_eq!(rig.machine.aside_renewal_due(), Some(due), "turn {turn}");
             assert!(rig.machine.next_deadline().is_some_and(|at| at <= due));
@@ -506,6 +508,15 @@ fn locks_of_records_that_wait_are_renewed_where_brokers_can() {
             assert_eq!(rig.machine.waiting_in_ledger().map(|w| w.until).collect::<Vec<_>>(), [rig.now + LOCK]);
         }
         assert!(rig.now > until + LOCK_GRACE);
+        // An application that is busy with others does not keep them for ever.
+        let mut renewed = 0;
+        while let Some(due) = rig.machine.aside_renewal_due() {
+            rig.now = due;
+            rig.machine.handle_timeout(rig.now);
+            rig.confirm();
+            renewed += 1;
+        }
+        assert!(renewed <= 2, "{renewed} renewals without a poll");
         assert_eq!((rig.quiet(), rig.outcomes()), (vec![], vec![]));
         book.set(&[]);
         assert!(rig.machine.ledger_moved());
