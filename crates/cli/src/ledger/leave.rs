@@ -13,10 +13,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Options of `kshare ledger leave`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "For clusters that take acknowledgements into transactions (KIP-1289), once every member of the group runs with
-share.ack.transaction.backend=both or auto. Members that acknowledge by the ledger alone commit nothing from then on; the
-others go on natively as soon as nothing of such members is left: no open transaction (`kshare ledger compact` ends those of
-the dead), and no record that the broker was not told of (members do that as they go).
+    after_help = "For clusters that take acknowledgements into transactions (KIP-1289), once every member of the group was
+restarted with share.ack.transaction.backend=both, or with auto since the cluster takes them. Members that acknowledge by
+the ledger alone commit nothing from then on; the others go on natively as soon as nothing of such members is left: no open
+transaction (`kshare ledger compact` ends those of the dead), and no record that the broker was not told of (members do that
+as they go).
 
 Exit code 0 only if nothing is left: then members with share.ack.transaction.backend=native may be started, and not before.
 With `kshare ledger raise`, without members, the group is on the ledger again.

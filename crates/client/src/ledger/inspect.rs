@@ -127,7 +127,7 @@ impl Admin {
     pub async fn describe_ledger(&self, topic: &str) -> Result<LedgerDescription> {
         let ledger = self.open_ledger(topic).await?;
         let surveys = self.survey(&ledger, None).await?;
-        let starts = self.start_offsets(&surveys).await?;
+        let starts = self.start_offsets(&surveys, None).await?;
         let first = self.list_offsets(topic, OffsetSpec::Earliest, Isolation::ReadUncommitted).await?;
         let partitions = surveys.iter().zip(first).map(|((survey, partition, end), start)| LedgerPartition {
             partition: *partition,
@@ -267,10 +267,10 @@ impl Admin {
         Ok(surveys)
     }
 
-    pub(super) async fn start_offsets(&self, surveys: &[(Survey, i32, i64)]) -> Result<Starts> {
+    pub(super) async fn start_offsets(&self, surveys: &[(Survey, i32, i64)], only: Option<&str>) -> Result<Starts> {
         let mut starts = Starts::new();
         for group in surveys.iter().flat_map(|(s, ..)| s.intents().values()).flat_map(|i| &i.intent.groups) {
-            if starts.contains_key(&group.group) {
+            if starts.contains_key(&group.group) || only.is_some_and(|only| group.group != *only) {
                 continue;
             }
             let found = match self.describe_share_group_offsets(&group.group).await {
@@ -296,7 +296,8 @@ impl Admin {
     /// Of topics that are deleted nothing comes again.
     async fn pass_deleted_topics(&self, surveys: &[(Survey, i32, i64)], starts: &mut Starts) -> Result<()> {
         let claims = surveys.iter().flat_map(|(s, ..)| s.intents().values()).flat_map(|i| &i.intent.groups);
-        let places: Vec<_> = claims.flat_map(|g| g.claims.keys().map(|tp| (g.group.clone(), *tp))).collect();
+        let known = claims.filter(|g| starts.contains_key(&g.group));
+        let places: Vec<_> = known.flat_map(|g| g.claims.keys().map(|tp| (g.group.clone(), *tp))).collect();
         let told = |(group, tp): &&(Str, TopicIdPartition)| {
             starts.get(group).is_some_and(|s| s.as_ref().is_none_or(|s| s.contains_key(tp)))
         };

@@ -70,12 +70,12 @@ impl Admin {
                 // What was written before it is read now.
                 continue;
             }
-            let starts = self.start_offsets(&surveys).await?;
+            let starts = self.start_offsets(&surveys, Some(group)).await?;
             let of_group = survey.intents().iter().filter(|(_, i)| i.intent.groups.iter().any(|g| g.group == *group));
             let alone = of_group.map(|(offset, found)| intent(*offset, found, survey, &starts));
             let alone = alone.filter(|i| !i.native && !i.outdated);
             let (open, done): (Vec<_>, Vec<_>) = alone.partition(|i| i.open);
-            let unconfirmed = done.into_iter().filter(|i| i.unconfirmed != Some(0)).collect();
+            let unconfirmed = done.into_iter().filter(|i| i.unconfirmed_of(group, &[]) != Some(0)).collect();
             return Ok(LedgerRemainder { open, unconfirmed });
         }
     }

@@ -669,7 +669,13 @@ impl Drop for StagingGuard<'_> {
             if self.staged {
                 self.producer.staged.refused(&|_| true);
             }
-            self.producer.shared.with(|s| s.machine.fail_transaction(error));
+            self.producer.shared.with(|s| {
+                // A call that waited for its turn has no part in what was prepared or ended meanwhile.
+                let open = s.machine.transaction_mut().is_some_and(|t| t.check_open().is_ok());
+                if self.staged || open {
+                    s.machine.fail_transaction(error);
+                }
+            });
             self.producer.shared.work.notify_one();
         }
     }
