@@ -435,10 +435,14 @@ async fn who_lets_go_of_a_transaction_learns_from_the_ledger_what_became_of_it()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_could_not_be_staged_are_not_accepted_by_the_next_poll_in_implicit_mode() {
-    let broker = EmbeddedBroker::builder().nodes(2).topic("in", 2).start().await.unwrap();
+    // Each poll that has only one of them costs it a delivery.
+    let bounds = GroupBounds { delivery_count_limit: (2, 10_000), ..GroupBounds::default() };
+    let builder = EmbeddedBroker::builder().nodes(2).topic("in", 2).group_bounds(bounds);
+    let broker = builder.start().await.unwrap();
     let cluster = Cluster::new(ClientConfig::new(&broker.bootstrap_servers())).unwrap();
     let admin = Admin::on(Arc::clone(&cluster));
-    admin.alter_share_group_configs(GROUP, &[("share.auto.offset.reset", "earliest")]).await.unwrap();
+    let settings = [("share.auto.offset.reset", "earliest"), ("share.delivery.count.limit", "10000")];
+    admin.alter_share_group_configs(GROUP, &settings).await.unwrap();
     let nodes: Vec<i32> = broker.nodes().iter().map(|n| n.id).collect();
     for (partition, node) in [(0, nodes[0]), (1, nodes[1])] {
         broker.move_leader("in", partition, node);
