@@ -99,7 +99,9 @@ impl LedgerBackend {
     /// Whether there is a ledger; none is made.
     pub(super) async fn is_there(&self, deadline: Instant) -> Result<bool> {
         if self.topic.get().is_none() {
-            let found = Box::pin(LedgerTopic::find(&self.shared.cluster, &self.settings.topic, deadline)).await?;
+            let name = &self.settings.topic;
+            let find = Box::pin(LedgerTopic::find(&self.shared.cluster, name, deadline));
+            let found = in_time(deadline, || format!("ledger topic {name:?} was not looked for in time"), find).await?;
             let Some(found) = found else { return Ok(false) };
             self.topic.get_or_init(|| async { Arc::new(found) }).await;
         }
