@@ -25,12 +25,14 @@ worker.properties:
 sink.json:
   {\"name\": \"orders\", \"config\": {\"connector.class\": \"file\", \"topics\": \"orders\", \"file\": \"orders.jsonl\", \"tasks.max\": 4}}
 
-Sinks: file (file=PATH, JSON lines), kafka (target.topic=NAME).
+Sinks: file (file=PATH, JSON lines), kafka (target.topic=NAME, in which ${topic} is the topic of the record).
 
 With share.delivery.semantics=exactly-once, the kafka sink's output and the acknowledgements commit together. On released Kafka
 that needs the ledger: `kshare ledger create`, or ledger.auto.create=true.
 
-A task that fails stays FAILED; with task.restart.max=N it is started again up to N times in a row, after task.restart.backoff.ms.")]
+A task that fails stays FAILED; with task.restart.max=N it is started again up to N times in a row, after task.restart.backoff.ms,
+but not where a record would be delivered for the last time (share.max.delivery.count, 5 by default), or another process has taken the
+task over.")]
 pub(crate) struct ConnectArgs {
     /// Properties of the worker
     #[arg(value_name = "WORKER.PROPERTIES")]

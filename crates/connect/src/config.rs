@@ -18,7 +18,7 @@ pub enum DeliverySemantics {
 /// `errors.tolerance`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tolerance {
-    /// A bad record fails the task; the others are released.
+    /// A bad record is released and fails the task, once the others of its batch have been put and accepted.
     #[default]
     None,
     /// A bad record is rejected, which sends it to the group's dead-letter queue where there is one.
@@ -64,7 +64,8 @@ pub struct ConnectorConfig {
     pub semantics: DeliverySemantics,
     /// `share.acquisition.lock.timeout.ms`, which is `share.record.lock.duration.ms` of the group.
     pub lock_timeout: Option<Duration>,
-    /// `share.max.delivery.count`, which is `share.delivery.count.limit` of the group.
+    /// `share.max.delivery.count`, which is `share.delivery.count.limit` of the group. Where it is not set, a [`Worker`](crate::Worker)
+    /// asks the group.
     pub max_delivery_count: Option<u32>,
     /// `errors.tolerance`
     pub tolerance: Tolerance,
@@ -197,6 +198,11 @@ impl ConnectorConfig {
         crate::backend::agree(get, config.semantics, &mut config.consumer, &mut config.producer)?;
         config.check()?;
         Ok(config)
+    }
+
+    /// How often a record may be delivered: what the connector says, or the group, or else the default of brokers.
+    pub(crate) fn delivery_limit(&self) -> u32 {
+        self.max_delivery_count.unwrap_or(5)
     }
 
     fn check(&self) -> Result<(), ConnectError> {

@@ -114,7 +114,46 @@ impl Converter {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, ConnectError> {
-    serde_json::from_slice(bytes).map_err(|error| ConnectError::fatal(format!("not JSON: {error}")))
+    let json = serde_json::from_slice(bytes).map_err(|error| ConnectError::fatal(format!("not JSON: {error}")))?;
+    match long_integer(bytes) {
+        None => Ok(json),
+        Some((number, field)) => {
+            let of = field.map_or_else(String::new, |f| format!("field {f}: "));
+            Err(ConnectError::fatal(format!("{of}{number} has more than 64 bits, and would become another number")))
+        }
+    }
+}
+
+/// The first integer of a JSON text that would be read as a float, and the name before it.
+fn long_integer(json: &[u8]) -> Option<(&str, Option<&str>)> {
+    let text = std::str::from_utf8(json).ok()?;
+    let (mut at, mut last, mut field) = (0, None, None);
+    while let Some(byte) = json.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                while *json.get(at)? != b'"' {
+                    at += if json[at] == b'\\' { 2 } else { 1 };
+                }
+                last = text.get(start + 1..at);
+                at += 1;
+            }
+            b':' => field = last,
+            b'-' | b'0'..=b'9' => {
+                while json.get(at).is_some_and(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
+                    at += 1;
+                }
+                let number = &text[start..at];
+                let whole = !number.contains(['.', 'e', 'E']);
+                if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some((number, field));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 fn sized<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N], ConnectError> {
@@ -181,6 +220,26 @@ mod tests {
         assert_eq!(Converter::Json.convert(None).unwrap(), Data::Null);
         assert!(!Converter::String.convert(Some(b"\xff")).unwrap_err().is_retriable());
         assert!(Converter::Json.convert(Some(b"{")).unwrap_err().to_string().contains("not JSON"));
+    }
+
+    #[test]
+    fn json_numbers_stay_the_same_or_are_refused() {
+        let same = r#"{"a":[18446744073709551615,-9223372036854775808],"b\"":"99999999999999999999","f":[0.1,122.416294033786585,1e300]}"#;
+        let read = Converter::Json.convert(Some(same.as_bytes())).unwrap();
+        assert_eq!(read.json().unwrap()["f"][1].as_f64(), "122.416294033786585".parse().ok());
+        let again = Converter::Json.convert(read.to_bytes().as_deref()).unwrap();
+        assert_eq!(again, read);
+        assert_eq!(read.json().unwrap()["a"], json!([u64::MAX, i64::MIN]));
+        for (json, name) in [
+            (r#"{"a":1,"n":18446744073709551616}"#, "field n: 18446744073709551616"),
+            (r#"{"n\"m": [1, -9223372036854775809]}"#, "-9223372036854775809"),
+            ("99999999999999999999", "99999999999999999999"),
+        ] {
+            for converter in [Converter::Json, Converter::JsonWithSchema] {
+                let error = converter.convert(Some(json.as_bytes())).unwrap_err();
+                assert!(!error.is_retriable() && error.to_string().contains(name), "{error}");
+            }
+        }
     }
 
     #[test]

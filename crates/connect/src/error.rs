@@ -21,6 +21,10 @@ pub enum ConnectError {
     /// A setting is wrong or missing; the task does not start.
     #[error("{0}")]
     Config(String),
+    /// The task cannot go on, and must not be started again by itself: it stays FAILED, whatever `task.restart.max` says,
+    /// until [`Worker::restart`](crate::Worker::restart).
+    #[error("{0}")]
+    StaysFailed(String),
     /// Kafka refused something.
     #[error("{0}")]
     Kafka(#[from] kafka_share::Error),
@@ -57,12 +61,33 @@ impl ConnectError {
         matches!(self, ConnectError::Kafka(e) if matches!(e.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Fenced))
     }
 
+    /// Whether the restart policy does not count. Another process has the transactional id of a task that is fenced, and the
+    /// two would fence each other for ever.
+    pub(crate) fn stays_failed(&self) -> bool {
+        match self {
+            ConnectError::StaysFailed(_) => true,
+            ConnectError::Kafka(error) => error.kind() == ErrorKind::Fenced,
+            _ => false,
+        }
+    }
+
+    /// The same, for a task that must not be started again by itself for the sake of a record.
+    pub(crate) fn staying(self, place: &str, deliveries: u32, limit: u32) -> Self {
+        let fate = match deliveries < limit {
+            true => "its next would be its last",
+            false => "it is archived",
+        };
+        ConnectError::StaysFailed(format!(
+            "{self}; not restarted by itself: {place} has had {deliveries} of {limit} deliveries, {fate}; mend the cause, then restart the task"
+        ))
+    }
+
     /// What a failed put says about the records.
     pub(crate) fn blame(&self) -> Blame {
         match self {
             ConnectError::Retriable { .. } => Blame::Passing,
             ConnectError::Fatal(_) => Blame::Record,
-            ConnectError::Config(_) => Blame::Task,
+            ConnectError::Config(_) | ConnectError::StaysFailed(_) => Blame::Task,
             ConnectError::Kafka(error) => blame_of(error),
         }
     }

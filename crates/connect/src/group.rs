@@ -3,8 +3,11 @@
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, Properties};
 use kafka_share::{Admin, ClientConfig};
 
-/// Looks at the cluster, and sets the group configs that the connector's settings map to.
-pub(crate) async fn prepare(config: &ConnectorConfig) -> Result<(), ConnectError> {
+const COUNT_LIMIT: &str = "share.delivery.count.limit";
+
+/// Looks at the cluster, and sets the group configs that the connector's settings map to. What is in force for the group and
+/// not set by the connector becomes its setting.
+pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<(), ConnectError> {
     let admin = Admin::new(client_config(&config.consumer)?)?;
     if config.semantics == DeliverySemantics::ExactlyOnce {
         crate::backend::check(&admin, &config.consumer).await?;
@@ -13,8 +16,7 @@ pub(crate) async fn prepare(config: &ConnectorConfig) -> Result<(), ConnectError
     let lock = config
         .lock_timeout
         .map(|t| ("share.record.lock.duration.ms", "share.acquisition.lock.timeout.ms", t.as_millis().to_string()));
-    let count =
-        config.max_delivery_count.map(|n| ("share.delivery.count.limit", "share.max.delivery.count", n.to_string()));
+    let count = config.max_delivery_count.map(|n| (COUNT_LIMIT, "share.max.delivery.count", n.to_string()));
     for (name, setting, value) in lock.into_iter().chain(count) {
         if let Err(error) = admin.alter_share_group_configs(&config.group_id, &[(name, &value)]).await {
             // Without the right to alter configs the group's own value counts; a value out of bounds is a mistake.
@@ -22,9 +24,26 @@ pub(crate) async fn prepare(config: &ConnectorConfig) -> Result<(), ConnectError
                 return Err(ConnectError::config(format!("{setting}={value} (group config {name}): {error}")));
             }
             tracing::warn!(setting, %error, "the group's own value stays in force");
+            if name == COUNT_LIMIT {
+                config.max_delivery_count = None;
+            }
         }
     }
+    if config.max_delivery_count.is_none() {
+        config.max_delivery_count = count_limit(&admin, &config.group_id).await;
+    }
     Ok(())
+}
+
+/// Kafka before 4.3 has it for all groups together, and not everybody may ask.
+async fn count_limit(admin: &Admin, group: &str) -> Option<u32> {
+    match admin.share_group_settings(group).await {
+        Ok(settings) => settings.get(COUNT_LIMIT)?.value.as_ref()?.parse().ok(),
+        Err(error) => {
+            tracing::debug!(%error, "the group's limit of deliveries is not known");
+            None
+        }
+    }
 }
 
 fn client_config(properties: &Properties) -> Result<ClientConfig, ConnectError> {

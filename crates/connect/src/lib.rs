@@ -26,9 +26,14 @@
 //! A retriable error of a put is tried again with the same records, for `errors.retry.timeout`; any other is of a record
 //! (`errors.tolerance`) or fails the task. A failed task stays FAILED until [`Worker::restart`], or is started again by the
 //! [`RestartPolicy`]: `task.restart.max` times in a row (0, the default, is never; -1 without end), after
-//! `task.restart.backoff.ms`, doubled each time up to `task.restart.backoff.max.ms`.
+//! `task.restart.backoff.ms`, doubled each time up to `task.restart.backoff.max.ms`. Not so where a record that it releases would
+//! be delivered for the last time next (`share.max.delivery.count`), so that no good record is archived by restarts alone.
+//!
+//! With `errors.tolerance=none` a bad record is released and fails the task, after the others of its batch were put and
+//! accepted.
 
 mod backend;
+mod batch;
 pub mod config;
 pub mod converter;
 pub mod error;

@@ -83,10 +83,15 @@ impl Data {
             Data::Int16(n) => json!(n),
             Data::Int32(n) => json!(n),
             Data::Int64(n) => json!(n),
-            Data::Float32(n) => json!(n),
+            Data::Float32(n) => json!(widened(*n)),
             Data::Float64(n) => json!(n),
         }
     }
+}
+
+/// The double that is written with the same digits: 0.1 stays 0.1, as Java writes floats.
+pub(crate) fn widened(float: f32) -> f64 {
+    float.to_string().parse().unwrap_or(f64::from(float))
 }
 
 /// A record for a sink.

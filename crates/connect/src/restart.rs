@@ -3,6 +3,12 @@
 use std::time::Duration;
 
 /// The restart policy of a worker, which Connect does not have: there, as here by default, a failed task stays failed.
+///
+/// Each failure of a task costs the records that it held a delivery, and at the group's limit of these
+/// (`share.max.delivery.count`, 5 by default) the broker archives a record, good or bad. Hence a task is not started again by
+/// itself, however often `max` allows, where the next delivery of a record that it released would be the last: it stays
+/// FAILED, and its trace says so, until [`Worker::restart`](crate::Worker::restart). Nor is a task started again by itself
+/// whose transactional id another process has taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
     /// `task.restart.max`: how often in a row; `None` (-1) without end, 0 (the default) never.
@@ -10,7 +16,7 @@ pub struct RestartPolicy {
     /// `task.restart.backoff.ms` (default 1 s): the wait before the first restart, doubled with each further one.
     pub backoff: Duration,
     /// `task.restart.backoff.max.ms` (default 60 s): the longest wait. A task that has run for longer than this before it
-    /// failed is counted from anew.
+    /// failed, and has accepted or rejected records in that time, is counted from anew.
     pub backoff_max: Duration,
 }
 
@@ -32,7 +38,7 @@ impl Failures {
         Failures { policy, count: 0 }
     }
 
-    /// Another failure, of a task that had run for so long: the wait before it is started again, if it is.
+    /// Another failure, of a task that had run well for so long: the wait before it is started again, if it is.
     pub(crate) fn next(&mut self, ran: Duration) -> Option<Duration> {
         let RestartPolicy { max, backoff, backoff_max } = self.policy;
         if ran > backoff_max {

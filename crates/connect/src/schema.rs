@@ -23,7 +23,7 @@ pub enum SchemaType {
     Float32,
     /// `double`
     Float64,
-    /// `bytes`, as Base64 text.
+    /// `bytes`, as Base64 text; so are Decimals.
     Bytes,
     /// `string`
     String,
@@ -196,7 +196,12 @@ impl Schema {
             SchemaType::Int32 => whole(32),
             SchemaType::Int64 => whole(64),
             SchemaType::Float32 | SchemaType::Float64 => json.is_number(),
-            SchemaType::Bytes if self.name.as_deref() == Some(DECIMAL) && json.is_number() => true,
+            SchemaType::Bytes if self.name.as_deref() == Some(DECIMAL) && json.is_number() => {
+                return Err(bad(format!(
+                    "{path}: {json} is a Decimal written as a number (decimal.format=NUMERIC), whose digits and scale JSON \
+                     numbers do not keep: have it written as Base64"
+                )));
+            }
             SchemaType::Bytes => json.as_str().is_some_and(is_base64),
             SchemaType::String => json.is_string(),
             SchemaType::Array(items) => return read_array(items, json, path),
@@ -348,6 +353,18 @@ mod tests {
         }
         assert!(schema.read(Some(&json!([])), "value").is_err());
         assert!(schema.read(None, "value").is_err());
+    }
+
+    #[test]
+    fn decimals_are_read_as_base64_only() {
+        let schema = Schema { name: Some(DECIMAL.into()), ..Schema::new(SchemaType::Bytes) };
+        assert_eq!(schema.read(Some(&json!("AQ==")), "price").unwrap(), json!("AQ=="));
+        for number in [json!(0.1), json!(12)] {
+            let error = schema.read(Some(&number), "price").unwrap_err();
+            assert!(
+                !error.is_retriable() && error.to_string().contains("price: ") && error.to_string().contains("Base64")
+            );
+        }
     }
 
     #[test]

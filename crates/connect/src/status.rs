@@ -1,10 +1,45 @@
 //! Where tasks stand, in Connect's words.
 
-use crate::worker_task::TaskCounters;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tokio::sync::watch;
+
+/// Counters of a task, over all its lives.
+#[derive(Debug, Default)]
+pub struct TaskCounters {
+    /// Records read.
+    pub read: AtomicU64,
+    /// Records that the sink has and that were accepted.
+    pub accepted: AtomicU64,
+    /// Records released for another try.
+    pub released: AtomicU64,
+    /// Records rejected.
+    pub rejected: AtomicU64,
+    /// A broker has answered a fetch: the task is a member and has its partitions.
+    pub fetching: AtomicBool,
+    /// The task has been told to pause: it holds nothing, and no put starts.
+    pub paused: AtomicBool,
+    /// Of the batch that is worked on, the highest delivery count; 0 where there is none.
+    pub(crate) deliveries: AtomicU32,
+}
+
+impl TaskCounters {
+    /// A life of the task is over: what it had read and not acknowledged, because it was cut off, comes again. Answers how
+    /// often the most delivered record of those has been delivered.
+    pub(crate) fn life_ended(&self) -> u32 {
+        let counted = self.done() + self.released.load(Ordering::Relaxed);
+        self.released.fetch_add(self.read.load(Ordering::Relaxed).saturating_sub(counted), Ordering::Relaxed);
+        self.fetching.store(false, Ordering::Relaxed);
+        self.paused.store(false, Ordering::Relaxed);
+        self.deliveries.swap(0, Ordering::Relaxed)
+    }
+
+    /// Records that are dealt with for good.
+    pub(crate) fn done(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed) + self.rejected.load(Ordering::Relaxed)
+    }
+}
 
 /// What a connector's tasks are to do, as in Connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

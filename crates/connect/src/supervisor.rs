@@ -1,5 +1,6 @@
 //! One task's lives: it runs, fails, and is started again by the policy or by order.
 
+use crate::batch::is_last;
 use crate::restart::Failures;
 use crate::status::{Board, TargetState, TaskState};
 use crate::worker_task::WorkerShareSinkTask;
@@ -17,9 +18,12 @@ const CANCELLED: &str = "the task did not end in time and was cancelled; what it
 /// Why a life of a task ended.
 enum End {
     Stopped,
-    Failed(String),
+    /// Why, and whether the restart policy counts.
+    Failed(ConnectError),
     /// It is to be started again by order.
     Restart,
+    /// The worker did not wait longer.
+    Cancelled,
 }
 
 /// What a task is started from, again and again.
@@ -31,6 +35,8 @@ pub(crate) struct Supervisor {
     pub(crate) target: watch::Receiver<TargetState>,
     /// Counts orders to start it again.
     pub(crate) restart: watch::Receiver<u64>,
+    /// Whether the worker waits no longer.
+    pub(crate) cancel: watch::Receiver<bool>,
 }
 
 impl Supervisor {
@@ -39,7 +45,15 @@ impl Supervisor {
         // A sink that panics fails its own task only.
         let started = tokio::spawn(WorkerShareSinkTask::start(self.config.clone(), self.number, sink, counters));
         let panicked = |e| Err(ConnectError::fatal(format!("task {} at start: {e}", self.number)));
-        Own(started).await.unwrap_or_else(panicked)
+        let (mut started, mut cancel) = (Own(started), self.cancel.clone());
+        tokio::select! {
+            biased;
+            started = &mut started => started.unwrap_or_else(panicked),
+            () = until_told(&mut cancel) => {
+                started.cut_off().await;
+                Err(ConnectError::fatal(CANCELLED))
+            }
+        }
     }
 
     /// Runs it until the worker is told to stop. A task that failed for good waits for an order to start it again.
@@ -47,33 +61,47 @@ impl Supervisor {
         let mut report = Report { board: Arc::clone(&self.board), number: self.number, cancelled: true };
         let mut failures = Failures::new(self.config.restart);
         let mut task = Some(first);
+        let counters = Arc::clone(self.board.counters(self.number));
         loop {
-            let began = Instant::now();
+            let mut well = Duration::ZERO;
             let end = match task.take() {
-                Some(task) => self.run(task).await,
-                None => match self.start().await {
-                    Ok(task) => {
-                        self.board.restarted(self.number);
-                        self.run(task).await
-                    }
-                    Err(error) => End::Failed(error.to_string()),
-                },
+                Some(task) => Ok(task),
+                None => self.start().await.inspect(|_| self.board.restarted(self.number)),
             };
+            let end = match end {
+                Ok(task) => {
+                    let (began, done) = (Instant::now(), counters.done());
+                    let end = self.run(task).await;
+                    if counters.done() > done {
+                        well = began.elapsed();
+                    }
+                    end
+                }
+                // However long it took, it did not run.
+                Err(_) if *self.cancel.borrow() => End::Cancelled,
+                Err(error) => End::Failed(error),
+            };
+            let held = counters.life_ended();
             let again = match end {
-                End::Stopped => {
-                    self.board.set(self.number, TaskState::Unassigned);
-                    false
-                }
-                End::Restart if *self.target.borrow() == TargetState::Stopped => {
-                    self.board.set(self.number, TaskState::Unassigned);
-                    false
-                }
-                End::Restart => {
+                End::Cancelled => return,
+                End::Restart if *self.target.borrow() != TargetState::Stopped => {
                     self.board.set(self.number, TaskState::Restarting);
                     failures.forget();
                     true
                 }
-                End::Failed(why) => self.after_failure(why, failures.next(began.elapsed()), &mut failures).await,
+                End::Stopped | End::Restart => {
+                    self.board.set(self.number, TaskState::Unassigned);
+                    false
+                }
+                End::Failed(error) => {
+                    let limit = self.config.delivery_limit();
+                    let error = match is_last(held, limit) {
+                        true => error.staying("a record", held, limit),
+                        false => error,
+                    };
+                    let wait = if error.stays_failed() { None } else { failures.next(well) };
+                    self.after_failure(error.to_string(), wait, &mut failures).await
+                }
             };
             if !again {
                 report.cancelled = false;
@@ -86,6 +114,7 @@ impl Supervisor {
     async fn run(&mut self, task: WorkerShareSinkTask) -> End {
         let (tell, told) = watch::channel(*self.target.borrow_and_update());
         let mut running = Own(tokio::spawn(task.run(told)));
+        let mut cancel = self.cancel.clone();
         loop {
             tokio::select! {
                 biased;
@@ -93,13 +122,23 @@ impl Supervisor {
                 // A worker that is gone takes its tasks with it.
                 Ok(()) = self.target.changed() => drop(tell.send(*self.target.borrow_and_update())),
                 Ok(()) = self.restart.changed() => break,
+                () = until_told(&mut cancel) => {
+                    running.cut_off().await;
+                    return End::Cancelled;
+                }
             }
         }
         let _ = tell.send(TargetState::Stopped);
-        if tokio::time::timeout(self.config.shutdown_timeout, &mut running).await.is_err() {
-            tracing::warn!(task = self.number, "{CANCELLED}");
+        tokio::select! {
+            biased;
+            _ = &mut running => return End::Restart,
+            () = until_told(&mut cancel) => {}
+            () = tokio::time::sleep(self.config.shutdown_timeout) => {}
         }
-        End::Restart
+        tracing::warn!(task = self.number, "{CANCELLED}");
+        // Two sinks of one task must not be there side by side.
+        running.cut_off().await;
+        if *cancel.borrow() { End::Cancelled } else { End::Restart }
     }
 
     /// Answers whether the task is to be started again.
@@ -138,16 +177,34 @@ impl Supervisor {
     }
 }
 
+/// Returns once it is true.
+async fn until_told(cancel: &mut watch::Receiver<bool>) {
+    if cancel.wait_for(|c| *c).await.is_err() {
+        // The worker was dropped, which ends this too.
+        std::future::pending::<()>().await;
+    }
+}
+
 fn end(ended: Result<Result<(), ConnectError>, JoinError>) -> End {
     match ended {
         Ok(Ok(())) => End::Stopped,
-        Ok(Err(error)) => End::Failed(error.to_string()),
-        Err(error) => End::Failed(format!("the sink panicked: {error}")),
+        Ok(Err(error)) => End::Failed(error),
+        Err(error) => End::Failed(ConnectError::fatal(format!("the sink panicked: {error}"))),
     }
 }
 
 /// A spawned task that ends with its owner.
 struct Own<T>(JoinHandle<T>);
+
+impl<T> Own<T> {
+    /// Cancels it, and waits until it is gone.
+    async fn cut_off(&mut self) {
+        self.0.abort();
+        if !self.0.is_finished() {
+            let _ = (&mut self.0).await;
+        }
+    }
+}
 
 impl<T> Future for Own<T> {
     type Output = Result<T, JoinError>;

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+/// How long tasks that are cancelled may take to be gone.
+const CANCEL: Duration = Duration::from_secs(5);
+
 /// Runs the tasks of one connector.
 ///
 /// A task that fails stays FAILED, as in Connect, until [`Worker::restart`], unless
@@ -41,6 +44,7 @@ use tokio::task::JoinSet;
 pub struct Worker {
     target: watch::Sender<TargetState>,
     restarts: Vec<watch::Sender<u64>>,
+    cancel: watch::Sender<bool>,
     tasks: JoinSet<()>,
     board: Arc<Board>,
 }
@@ -55,7 +59,10 @@ impl Worker {
     /// # Errors
     /// Wrong settings by name; exactly-once where the sink cannot, or where the cluster has neither native transactional
     /// acknowledgements nor a ledger; a cluster that cannot be reached; a task that does not start.
-    pub async fn start(config: ConnectorConfig, mut connector: Box<dyn SinkConnector>) -> Result<Self, ConnectError> {
+    pub async fn start(
+        mut config: ConnectorConfig,
+        mut connector: Box<dyn SinkConnector>,
+    ) -> Result<Self, ConnectError> {
         connector.start(&config.properties)?;
         if config.semantics == DeliverySemantics::ExactlyOnce && !connector.supports_exactly_once() {
             return Err(ConnectError::config(format!(
@@ -63,14 +70,15 @@ impl Worker {
                 config.class
             )));
         }
-        prepare(&config).await?;
+        prepare(&mut config).await?;
         let configs = connector.task_configs(&config.properties, config.tasks_max);
         if configs.is_empty() {
             return Err(ConnectError::config(format!("the connector {} gave no task to run", config.class)));
         }
         let connector: Arc<dyn SinkConnector> = Arc::from(connector);
         let (target, board) = (watch::Sender::default(), Arc::new(Board::new(configs.len())));
-        let mut worker = Worker { target, restarts: Vec::new(), tasks: JoinSet::new(), board };
+        let cancel = watch::Sender::new(false);
+        let mut worker = Worker { target, restarts: Vec::new(), cancel, tasks: JoinSet::new(), board };
         for (number, properties) in configs.into_iter().enumerate() {
             let (order, restart) = watch::channel(0);
             let supervisor = Supervisor {
@@ -80,6 +88,7 @@ impl Worker {
                 board: Arc::clone(&worker.board),
                 target: worker.target.subscribe(),
                 restart,
+                cancel: worker.cancel.subscribe(),
             };
             let task = supervisor.start().await?;
             worker.tasks.spawn(supervisor.keep(task));
@@ -143,13 +152,17 @@ impl Worker {
         self.board.all_ended().await;
     }
 
-    /// Tells all tasks to end, and waits for them up to `timeout`; tasks that take longer are cancelled.
+    /// Tells all tasks to end, and waits for them up to `timeout`; tasks that take longer are cancelled, and their ends waited
+    /// for, for 5 s at most: a sink that blocks its thread cannot be cancelled before it is done.
     ///
     /// # Cancel safety
     /// The tasks have been told, and go on ending; another call waits for them, and cancels those that take too long.
     pub async fn stop(&mut self, timeout: Duration) {
         self.aim(TargetState::Stopped);
         let until = Instant::now() + timeout;
+        while let Ok(Some(_)) = tokio::time::timeout_at(until.into(), self.tasks.join_next()).await {}
+        self.cancel.send_replace(true);
+        let until = Instant::now() + CANCEL;
         while let Ok(Some(_)) = tokio::time::timeout_at(until.into(), self.tasks.join_next()).await {}
         self.tasks.shutdown().await;
     }

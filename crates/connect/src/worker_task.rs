@@ -1,8 +1,8 @@
 //! `WorkerShareSinkTask`: drives one [`SinkTask`] from a share group.
 
+use crate::batch::{Batch, Fate, PutError, place};
 use crate::error::Blame;
-use crate::renewal::Renewal;
-use crate::status::TargetState;
+use crate::status::{TargetState, TaskCounters};
 use crate::task::Report;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkRecord, SinkTask, SinkTaskContext, Tolerance};
 use kafka_share::{
@@ -10,7 +10,7 @@ use kafka_share::{
     ShareConsumerBuilder, ShareRecord, ShareRecords, TransactionalProducer,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -25,23 +25,6 @@ const CLOSE: Duration = Duration::from_secs(10);
 /// How long acknowledgements may take, and how long a commit is asked for again whose outcome is not known.
 const COMMIT: Duration = Duration::from_secs(60);
 const COMMIT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Counters of a task.
-#[derive(Debug, Default)]
-pub struct TaskCounters {
-    /// Records read.
-    pub read: AtomicU64,
-    /// Records that the sink has and that were accepted.
-    pub accepted: AtomicU64,
-    /// Records released for another try.
-    pub released: AtomicU64,
-    /// Records rejected.
-    pub rejected: AtomicU64,
-    /// A broker has answered a fetch: the task is a member and has its partitions.
-    pub fetching: AtomicBool,
-    /// The task has been told to pause: it holds nothing, and no put starts.
-    pub paused: AtomicBool,
-}
 
 /// One task: a consumer, a sink, and, exactly-once, a transactional producer.
 pub struct WorkerShareSinkTask {
@@ -61,17 +44,6 @@ impl std::fmt::Debug for WorkerShareSinkTask {
             .field("task", &self.number)
             .finish_non_exhaustive()
     }
-}
-
-/// What becomes of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Undecided,
-    Accept,
-    Release,
-    Reject,
-    /// A transaction has acknowledged it.
-    Done,
 }
 
 impl WorkerShareSinkTask {
@@ -179,6 +151,7 @@ impl WorkerShareSinkTask {
                 // What was fetched ahead would lose its locks meanwhile; others have it at once.
                 TargetState::Paused => self.consumer.unsubscribe(),
             }
+            self.counters.fetching.store(false, Ordering::Relaxed);
             self.counters.paused.store(true, Ordering::Release);
             let told = target.wait_for(|t| *t != TargetState::Paused).await.map(|t| *t);
             self.counters.paused.store(false, Ordering::Release);
@@ -197,15 +170,16 @@ impl WorkerShareSinkTask {
         target: &watch::Receiver<TargetState>,
     ) -> Result<bool, ConnectError> {
         let mut batch = Batch::new(records, self.consumer.acquisition_lock_timeout());
+        self.counters.deliveries.store(batch.most_deliveries(), Ordering::Relaxed);
         let converted = self.convert_all(&mut batch);
-        if batch.failure.is_none() {
-            self.put_all(&converted, &mut batch, target).await;
-        }
+        self.put_all(&converted, &mut batch, target).await;
         if self.producer.is_none() && batch.fates.contains(&Fate::Accept) {
             self.flush(&mut batch).await;
         }
+        batch.keep_last_delivery(self.config.delivery_limit());
         let settled = self.settle(&batch).await;
         let released = batch.fates.contains(&Fate::Release);
+        self.counters.deliveries.store(0, Ordering::Relaxed);
         batch.failure.map_or(settled.map(|()| released), Err)
     }
 
@@ -266,13 +240,18 @@ impl WorkerShareSinkTask {
                 continue;
             }
             match self.put_with_retries(rows, batch, target).await {
+                Ok(reports) if self.must_leave_out(rows, &reports) => {
+                    self.judge(rows, &reports, batch);
+                    self.abort(rows, batch, target).await;
+                    parts.extend(batch.take_accepted_runs(&part, records));
+                }
                 Ok(reports) => {
                     self.judge(rows, &reports, batch);
                     if let Some(producer) = self.producer.clone() {
-                        self.end_transaction(&producer, rows, batch).await;
+                        self.end_transaction(&producer, rows, batch, target).await;
                     }
                 }
-                Err(error) => match error.blame() {
+                Err(PutError { blame, error }) => match blame {
                     Blame::Passing => self.release(rows, &error, batch),
                     Blame::Record if rows.len() == 1 => self.bad_record(batch, rows[0].0, &error.to_string()),
                     Blame::Record => {
@@ -283,10 +262,17 @@ impl WorkerShareSinkTask {
                     Blame::Task => batch.fail(rows, error),
                 },
             }
-            if batch.failure.is_some() {
+            if batch.over {
                 break;
             }
         }
+    }
+
+    /// Exactly-once, what a sink has sent for a record that it reports must not commit unless the record is rejected: it
+    /// comes again. The others are put once more, in transactions without it.
+    fn must_leave_out(&self, rows: &[(usize, SinkRecord)], reports: &[Report]) -> bool {
+        let reported = |(_, record): &(usize, SinkRecord)| reports.iter().any(|r| r.is_about(record));
+        self.producer.is_some() && self.config.tolerance == Tolerance::None && rows.iter().any(reported)
     }
 
     fn judge(&self, rows: &[(usize, SinkRecord)], reports: &[Report], batch: &mut Batch<'_>) {
@@ -311,40 +297,69 @@ impl WorkerShareSinkTask {
         rows: &[(usize, SinkRecord)],
         batch: &mut Batch<'_>,
         target: &watch::Receiver<TargetState>,
-    ) -> Result<Vec<Report>, ConnectError> {
+    ) -> Result<Vec<Report>, PutError> {
         let records: Vec<SinkRecord> = rows.iter().map(|(_, r)| r.clone()).collect();
         let mut target = target.clone();
         let started = Instant::now();
         let mut pause = RETRY_PAUSE.min(self.config.retry_delay_max);
         loop {
             if let Some(producer) = &self.producer {
-                producer.begin_transaction()?;
+                // Never passing: the next batch would find the same producer.
+                producer.begin_transaction().map_err(|e| PutError { blame: Blame::Task, error: e.into() })?;
             }
             self.context.errant_record_reporter().take();
             let put = self.sink.put(&records);
             let Err(error) = batch.renewal.during(&self.consumer, put).await else {
                 return Ok(self.context.errant_record_reporter().take());
             };
-            if let Some(producer) = &self.producer {
-                producer.abort_transaction().await?;
+            if self.producer.is_some() {
+                self.abort(rows, batch, &target).await;
             }
-            if error.blame() != Blame::Passing {
-                return Err(error);
+            if batch.over || error.blame() != Blame::Passing {
+                return Err(error.into());
             }
             let asked = match &error {
                 ConnectError::Retriable { backoff: Some(time), .. } => *time,
                 _ => pause,
             };
             if self.config.retry_timeout.is_some_and(|limit| started.elapsed() + asked > limit) {
-                return Err(error);
+                return Err(error.into());
             }
             let waited =
                 tokio::time::timeout(asked, async { drop(target.wait_for(|t| *t != TargetState::Started).await) });
             // A task that is told to stop or to pause tries no more; a worker that is gone tells just that.
             if batch.renewal.during(&self.consumer, waited).await.is_ok() {
-                return Err(error);
+                return Err(error.into());
             }
             pause = (pause * 2).min(self.config.retry_delay_max);
+        }
+    }
+
+    /// Aborts the open transaction, again while it does not end in time: the same producer cannot go on before. Where it
+    /// cannot be, the task fails, and the next one's producer settles it; where the task is told to stop, so it does.
+    async fn abort(
+        &mut self,
+        rows: &[(usize, SinkRecord)],
+        batch: &mut Batch<'_>,
+        target: &watch::Receiver<TargetState>,
+    ) {
+        let Some(producer) = self.producer.clone() else { return };
+        let mut target = target.clone();
+        loop {
+            let aborted = batch.renewal.during(&self.consumer, producer.abort_transaction()).await;
+            let error = match aborted {
+                Ok(()) => return,
+                Err(error) if error.is_retriable() || error.is_abortable() => error,
+                Err(error) => return batch.fail(rows, error.into()),
+            };
+            tracing::warn!(connector = %self.config.name, task = self.number, %error, "the abort is tried again");
+            let stopped = tokio::time::timeout(RETRY_PAUSE, async {
+                drop(target.wait_for(|t| *t == TargetState::Stopped).await);
+            });
+            if batch.renewal.during(&self.consumer, stopped).await.is_ok() {
+                batch.over = true;
+                return;
+            }
         }
     }
 
@@ -353,7 +368,7 @@ impl WorkerShareSinkTask {
         tracing::warn!(connector = %self.config.name, task = self.number, %error, "flush failed, records released");
         batch.fates.iter_mut().filter(|f| **f == Fate::Accept).for_each(|f| *f = Fate::Release);
         if error.blame() != Blame::Passing {
-            batch.failure.get_or_insert(error);
+            batch.fail(&[], error);
         }
     }
 
@@ -400,10 +415,9 @@ impl WorkerShareSinkTask {
         producer: &TransactionalProducer,
         rows: &[(usize, SinkRecord)],
         batch: &mut Batch<'_>,
+        target: &watch::Receiver<TargetState>,
     ) {
-        let result = if batch.failure.is_some() {
-            Err(ConnectError::retriable("a record of the transaction failed the task"))
-        } else if let Err(error) = batch.renewal.during(&self.consumer, self.sink.flush()).await {
+        let result = if let Err(error) = batch.renewal.during(&self.consumer, self.sink.flush()).await {
             Err(error)
         } else {
             self.commit_transaction(producer, rows, batch).await.map_err(ConnectError::from)
@@ -413,11 +427,9 @@ impl WorkerShareSinkTask {
             // Only a new producer under the same transactional id can tell what became of it, and end it.
             return batch.fail(rows, error);
         }
-        let aborted = producer.abort_transaction().await;
+        self.abort(rows, batch, target).await;
         self.release(rows, &error, batch);
-        if let Err(error) = aborted {
-            batch.fail(rows, error.into());
-        } else if error.blame() != Blame::Passing {
+        if error.blame() != Blame::Passing {
             batch.fail(rows, error);
         }
     }
@@ -451,41 +463,5 @@ impl WorkerShareSinkTask {
         self.counters.rejected.fetch_add(rejected, Ordering::Relaxed);
         self.counters.accepted.fetch_add(rows.len() as u64 - rejected, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// The records of one poll, and what becomes of them.
-struct Batch<'a> {
-    all: Vec<ShareRecord<'a>>,
-    fates: Vec<Fate>,
-    /// Why the task fails after this batch.
-    failure: Option<ConnectError>,
-    renewal: Renewal,
-}
-
-impl<'a> Batch<'a> {
-    fn new(records: &'a ShareRecords, lock: Option<Duration>) -> Self {
-        let all: Vec<ShareRecord<'a>> = records.iter().collect();
-        let renewal = Renewal::new(all.iter().map(ShareRecord::id).collect(), lock);
-        Batch { fates: vec![Fate::Undecided; all.len()], all, failure: None, renewal }
-    }
-
-    fn fail(&mut self, rows: &[(usize, SinkRecord)], error: ConnectError) {
-        rows.iter().for_each(|(i, _)| self.fates[*i] = Fate::Release);
-        let first = rows.first().map_or_else(String::new, |(_, r)| format!("{}: ", r.place()));
-        self.failure.get_or_insert(match error {
-            ConnectError::Config(text) => ConnectError::Config(text),
-            error => ConnectError::Fatal(format!("{first}{error}")),
-        });
-    }
-}
-
-fn place(record: &ShareRecord<'_>) -> String {
-    format!("{}-{}@{}", record.topic(), record.partition(), record.offset())
-}
-
-impl Report {
-    fn is_about(&self, record: &SinkRecord) -> bool {
-        self.topic == record.original_topic && self.partition == record.partition && self.offset == record.offset
     }
 }

@@ -24,8 +24,6 @@ impl SinkConnector for FileConnector {
 pub struct FileSink {
     file: Option<File>,
     path: PathBuf,
-    /// Length up to the last whole put; a put that fails half-way leaves no half line behind.
-    len: u64,
 }
 
 fn path(properties: &Properties, task: usize) -> Result<PathBuf, ConnectError> {
@@ -58,7 +56,6 @@ impl SinkTask for FileSink {
         self.path = path(properties, context.task())?;
         let fail = |e: std::io::Error| ConnectError::config(format!("file={}: {e}", self.path.display()));
         let file = OpenOptions::new().create(true).append(true).open(&self.path).await.map_err(fail)?;
-        self.len = file.metadata().await.map_err(fail)?.len();
         self.file = Some(file);
         Ok(())
     }
@@ -66,17 +63,17 @@ impl SinkTask for FileSink {
     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
         let Some(file) = &mut self.file else { return Err(ConnectError::fatal("the file sink was not started")) };
         let lines: String = records.iter().map(line).collect();
+        let fail = |error: std::io::Error| ConnectError::retriable(format!("{}: {error}", self.path.display()));
+        // Of now: what another has appended since is not to be cut off.
+        let len = file.metadata().await.map_err(fail)?.len();
         let written = async {
             file.write_all(lines.as_bytes()).await?;
             file.flush().await
         };
-        let Err(error) = written.await else {
-            self.len += lines.len() as u64;
-            return Ok(());
-        };
-        let _ = file.set_len(self.len).await;
-        // A full disk may have room again later.
-        Err(ConnectError::retriable(format!("{}: {error}", self.path.display())))
+        let Err(error) = written.await else { return Ok(()) };
+        // No half line is left behind. A full disk may have room again later.
+        let _ = file.set_len(len).await;
+        Err(fail(error))
     }
 
     async fn flush(&mut self) -> Result<(), ConnectError> {

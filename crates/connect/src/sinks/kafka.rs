@@ -3,13 +3,25 @@
 use crate::{ConnectError, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
 use async_trait::async_trait;
 use kafka_share::{Producer, ProducerRecord, TransactionalProducer};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(super) struct KafkaConnector;
 
 impl SinkConnector for KafkaConnector {
     fn start(&mut self, properties: &Properties) -> Result<(), ConnectError> {
-        target(properties).map(drop)
+        let target = target(properties)?;
+        let routes = |(name, kind): (&String, &String)| {
+            let class = kind.trim().rsplit('.').next();
+            name.starts_with("transforms.") && name.ends_with(".type") && class == Some("TimestampRouter")
+        };
+        if !target.contains(TOPIC) && properties.iter().any(routes) {
+            return Err(ConnectError::config(format!(
+                "target.topic={target}: what TimestampRouter routes would all go to this one topic; {TOPIC} in target.topic \
+                 stands for the topic of a record, or remove the transform"
+            )));
+        }
+        Ok(())
     }
 
     fn new_task(&self) -> Box<dyn SinkTask> {
@@ -21,6 +33,9 @@ impl SinkConnector for KafkaConnector {
     }
 }
 
+/// In `target.topic`: the topic of a record, as transforms have left it.
+const TOPIC: &str = "${topic}";
+
 fn target(properties: &Properties) -> Result<String, ConnectError> {
     let name = properties.get("target.topic").filter(|t| !t.is_empty());
     name.cloned().ok_or_else(|| ConnectError::config("target.topic is missing: the topic to copy to"))
@@ -31,7 +46,9 @@ enum Output {
     Plain(Producer),
 }
 
-/// Writes every record to `target.topic`, with its key, value, headers and timestamp.
+/// Writes every record to `target.topic`, with its key, value, headers and timestamp. `${topic}` in it stands for the topic of
+/// the record, as transforms have left it (`copy-of-${topic}`); without it all records go to one topic, and a
+/// `TimestampRouter` is refused.
 #[derive(Default)]
 pub struct KafkaSink {
     output: Option<Output>,
@@ -76,7 +93,11 @@ impl SinkTask for KafkaSink {
     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
         let mut deliveries = Vec::with_capacity(records.len());
         for record in records {
-            let out = outgoing(&self.topic, record);
+            let topic = match self.topic.contains(TOPIC) {
+                true => Cow::Owned(self.topic.replace(TOPIC, &record.topic)),
+                false => Cow::Borrowed(self.topic.as_str()),
+            };
+            let out = outgoing(&topic, record);
             deliveries.push(match &self.output {
                 Some(Output::Transaction(producer)) => producer.send(out).await?,
                 Some(Output::Plain(producer)) => producer.send(out).await?,

@@ -3,6 +3,7 @@
 use super::fields::{change, pairs};
 use super::settings::Settings;
 use super::{Side, Transformation};
+use crate::record::widened;
 use crate::{ConnectError, Data, Schema, SchemaType, SinkRecord};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -54,7 +55,7 @@ impl Target {
             Target::Float32 | Target::Float64 => {
                 let number =
                     value.as_f64().or_else(|| text?.parse().ok()).or_else(|| Some(f64::from(value.as_bool()?)));
-                let number = number.map(|f| if self == Target::Float32 { f64::from(f as f32) } else { f });
+                let number = number.map(|f| if self == Target::Float32 { widened(f as f32) } else { f });
                 number.filter(|f| f.is_finite()).map(|f| json!(f))
             }
             Target::Boolean => match value {
@@ -65,6 +66,7 @@ impl Target {
             },
             Target::String => match value {
                 Value::String(_) => Some(value.clone()),
+                Value::Number(n) if n.is_f64() => n.as_f64().map(|f| json!(java_text(&format!("{f:e}")))),
                 Value::Bool(_) | Value::Number(_) => Some(json!(value.to_string())),
                 _ => None,
             },
@@ -144,6 +146,13 @@ fn whole(data: &mut Data, target: Target) -> Result<(), ConnectError> {
     }
     let value = match &*data {
         Data::Null => return Ok(()),
+        Data::Float32(f) if !f.is_finite() => return not_finite(data, f64::from(*f), target),
+        Data::Float64(f) if !f.is_finite() => return not_finite(data, *f, target),
+        // As in Java, the same value with all its binary digits.
+        Data::Float32(f) if target == Target::Float64 => {
+            *data = Data::Float64(f64::from(*f));
+            return Ok(());
+        }
         Data::Bytes(_) => return Err(ConnectError::fatal("bytes cannot be cast")),
         other => other.to_json(),
     };
@@ -162,6 +171,36 @@ fn whole(data: &mut Data, target: Target) -> Result<(), ConnectError> {
         Target::String => Data::String(cast.as_str().unwrap_or_default().to_owned()),
     };
     Ok(())
+}
+
+/// JSON has no such numbers.
+fn not_finite(data: &mut Data, float: f64, target: Target) -> Result<(), ConnectError> {
+    *data = match target {
+        Target::Float32 => Data::Float32(float as f32),
+        Target::Float64 => Data::Float64(float),
+        Target::String if float.is_nan() => Data::String("NaN".into()),
+        Target::String => Data::String(if float > 0.0 { "Infinity" } else { "-Infinity" }.into()),
+        _ => return Err(ConnectError::fatal(format!("{float} cannot be cast to {}", target.kind().name()))),
+    };
+    Ok(())
+}
+
+/// A float as Java writes it, from digits and exponent (`-1.25e-7`).
+fn java_text(scientific: &str) -> String {
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
+    let digits = digits.replace('.', "");
+    let with = |whole: &str, rest: &str| format!("{sign}{whole}.{}", if rest.is_empty() { "0" } else { rest });
+    match exponent {
+        -3..0 => with("0", &format!("{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1))),
+        0..7 => {
+            let whole = exponent as usize + 1;
+            let padded = format!("{digits:0<whole$}");
+            with(&padded[..whole], &padded[whole..])
+        }
+        _ => format!("{}E{exponent}", with(&digits[..1], &digits[1..])),
+    }
 }
 
 impl Transformation for Cast {

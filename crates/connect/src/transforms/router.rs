@@ -5,6 +5,8 @@ use super::settings::Settings;
 use crate::{ConnectError, SinkRecord};
 
 const DAY: i64 = 86_400_000;
+/// More than any part of a time has.
+const MAX_DIGITS: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct TimestampRouter {
@@ -48,6 +50,9 @@ fn pieces(format: &str) -> Result<Vec<Piece>, String> {
                 let mut count = 1;
                 while rest.next_if_eq(&c).is_some() {
                     count += 1;
+                }
+                if count > MAX_DIGITS {
+                    return Err(format!("{c:?} {count} times is too often: up to {MAX_DIGITS} digits are supported"));
                 }
                 if !"yMdHmsS".contains(c) || c == 'M' && count > 2 {
                     return Err(format!(
@@ -132,7 +137,7 @@ mod tests {
         ] {
             assert_eq!(format(&pieces(pattern).unwrap(), timestamp), text, "{pattern}");
         }
-        for (pattern, word) in [("MMM", "'M'"), ("yyyy'", "quote"), ("EEE", "'E'")] {
+        for (pattern, word) in [("MMM", "'M'"), ("yyyy'", "quote"), ("EEE", "'E'"), (&"y".repeat(70_000), "up to 20")] {
             assert!(pieces(pattern).unwrap_err().contains(word));
         }
     }

@@ -135,6 +135,18 @@ fn cast() {
         ("boolean", Data::String("TRUE".into()), Data::Boolean(true)),
         ("float32", Data::Boolean(true), Data::Float32(1.0)),
         ("int64", plain(json!("5")), plain(json!(5))),
+        ("string", Data::Float32(0.1), Data::String("0.1".into())),
+        ("string", Data::Float32(-16_777_216.0), Data::String("-1.6777216E7".into())),
+        ("string", Data::Float64(123_456.0), Data::String("123456.0".into())),
+        ("string", Data::Float64(0.00125), Data::String("0.00125".into())),
+        ("string", Data::Float64(1e-7), Data::String("1.0E-7".into())),
+        ("string", Data::Float64(-0.0), Data::String("-0.0".into())),
+        ("string", plain(json!(100.5)), plain(json!("100.5"))),
+        ("string", Data::Float32(f32::NAN), Data::String("NaN".into())),
+        ("string", Data::Float64(f64::NEG_INFINITY), Data::String("-Infinity".into())),
+        ("float32", Data::Float64(f64::INFINITY), Data::Float32(f32::INFINITY)),
+        ("float64", Data::Float32(0.1), Data::Float64(f64::from(0.1_f32))),
+        ("float32", plain(json!(0.1)), plain(json!(0.1))),
         ("int64", Data::Null, Data::Null),
     ] {
         assert_eq!(value("Cast$Value", &[("spec", kind)], of), after, "{kind}");
@@ -142,6 +154,9 @@ fn cast() {
     for (kind, of) in [
         ("int8", Data::Int32(128)),
         ("int64", Data::Float64(1e19)),
+        ("int64", Data::Float64(f64::NAN)),
+        ("boolean", Data::Float32(f32::NAN)),
+        ("int32", Data::Float32(f32::INFINITY)),
         ("int32", Data::String("x".into())),
         ("string", plain(json!([1]))),
         ("float64", Data::String("inf".into())),

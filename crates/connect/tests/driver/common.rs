@@ -20,7 +20,7 @@ pub(crate) const TOPIC: &str = "in";
 pub(crate) struct Bench {
     pub(crate) servers: String,
     /// Where it is not a real Kafka.
-    _broker: Option<EmbeddedBroker>,
+    pub(crate) broker: Option<EmbeddedBroker>,
     pub(crate) admin: Admin,
 }
 
@@ -57,7 +57,7 @@ impl Bench {
         let admin = Admin::new(ClientConfig::new(&servers)).expect("admin");
         let earliest = [("share.auto.offset.reset", "earliest")];
         admin.alter_share_group_configs("connect-sink", &earliest).await.expect("group config");
-        Bench { servers, _broker: broker, admin }
+        Bench { servers, broker, admin }
     }
 
     /// Writes values round robin; each is a batch of its own where `apart` says so.
@@ -148,6 +148,11 @@ pub(crate) fn released(status: &[TaskStatus]) -> u64 {
     status.iter().map(|t| t.released).sum()
 }
 
+/// Whether every record read is accounted for.
+pub(crate) fn settled(status: &[TaskStatus]) -> bool {
+    status.iter().all(|t| !t.is_busy() && t.read == t.accepted + t.released + t.rejected)
+}
+
 /// Why the one task failed.
 pub(crate) fn failure(status: &[TaskStatus]) -> Option<&str> {
     status.iter().find_map(|t| match &t.state {
@@ -175,6 +180,8 @@ pub(crate) struct Scripted {
     pub(crate) sends: bool,
     /// What the next flushes fail with.
     pub(crate) flushes: Arc<Mutex<Vec<ConnectError>>>,
+    /// How long starts take until they fail, if they do.
+    pub(crate) start: Arc<Mutex<Option<Duration>>>,
     pub(crate) puts: Arc<Mutex<Vec<Put>>>,
 }
 
@@ -182,7 +189,13 @@ impl Scripted {
     pub(crate) fn new(
         script: impl Fn(&[SinkRecord], &SinkTaskContext) -> Result<(), ConnectError> + Send + Sync + 'static,
     ) -> Self {
-        Scripted { script: Arc::new(script), sends: false, flushes: Arc::default(), puts: Arc::default() }
+        Scripted {
+            script: Arc::new(script),
+            sends: false,
+            flushes: Arc::default(),
+            start: Arc::default(),
+            puts: Arc::default(),
+        }
     }
 
     pub(crate) fn boxed(&self) -> Box<dyn SinkConnector> {
@@ -237,7 +250,9 @@ impl SinkTask for ScriptedTask {
 
     async fn start(&mut self, context: SinkTaskContext, _properties: &Properties) -> Result<(), ConnectError> {
         self.context = Some(context);
-        Ok(())
+        let Some(time) = *self.of.start.lock().expect("start") else { return Ok(()) };
+        tokio::time::sleep(time).await;
+        Err(ConnectError::config("no start"))
     }
 
     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {

@@ -115,7 +115,7 @@ async fn a_record_that_does_not_convert_fails_the_task_with_tolerance_none() {
     tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
     let status = worker.status();
     assert!(failure(&status).is_some_and(|w| w.contains("in-0@1") && w.contains("not JSON")), "{status:?}");
-    assert_eq!((accepted(&status), rejected(&status)), (0, 0));
+    assert_eq!((accepted(&status), rejected(&status)), (1, 0));
     worker.stop(PATIENCE).await;
 }
 

@@ -5,6 +5,7 @@ mod common;
 mod errors;
 mod exactly_once;
 mod killed;
+mod lives;
 mod refused;
 mod states;
 mod transformed;

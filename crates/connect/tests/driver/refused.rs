@@ -78,4 +78,10 @@ async fn settings_out_of_the_brokers_bounds_are_named() {
     let text = refusal(&bench, &[("file", "/no/such/folder/f")], built_in("file")).await;
     says(&text, &["file=/no/such/folder/f"]);
     says(&refusal(&bench, &[], built_in("kafka")).await, &["target.topic is missing"]);
+    let routed = [
+        ("target.topic", "out"),
+        ("transforms", "r"),
+        ("transforms.r.type", "org.apache.kafka.connect.transforms.TimestampRouter"),
+    ];
+    says(&refusal(&bench, &routed, built_in("kafka")).await, &["target.topic=out", "TimestampRouter", "${topic}"]);
 }

@@ -87,6 +87,7 @@ async fn r143_no_put_starts_once_paused_is_told_and_resume_goes_on() {
     until(&worker, "20 accepted", |s| accepted(s) == 20).await;
     worker.pause();
     until(&worker, "paused", |s| all(s, &TaskState::Paused)).await;
+    assert!(worker.status().iter().all(|t| !t.fetching), "{:?}", worker.status());
     let puts = sink.puts().len();
     bench.load(2, values(40).split_off(20), false).await;
     // Somebody else gets them: paused tasks hold nothing.

@@ -60,6 +60,23 @@ async fn r145_a_record_of_a_routed_topic_is_reported_by_where_it_lies() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_kafka_sink_writes_to_the_topic_that_a_record_was_routed_to() {
+    let bench = Bench::start(1).await;
+    bench.load(1, crate::common::values(20), false).await;
+    let config = bench.config(&[
+        ("connector.class", "kafka"),
+        ("target.topic", "${topic}t"),
+        ("transforms", "route"),
+        ("transforms.route.type", "TimestampRouter"),
+        ("transforms.route.topic.format", "ou"),
+    ]);
+    let mut worker = Worker::start(config, sinks::connector("kafka").expect("sink")).await.expect("worker");
+    until(&worker, "20 accepted", |s| accepted(s) == 20).await;
+    worker.stop(PATIENCE).await;
+    assert_eq!(bench.output().await, crate::common::values(20));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_filter_drops_is_accepted_without_being_put() {
     for bench in Bench::both(1).await {
         bench.load(1, crate::common::values(20), false).await;
