@@ -107,6 +107,26 @@ async fn a_bad_record_costs_its_neighbours_no_delivery_and_ends_the_restarts_bef
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_was_taken_over_does_not_fence_back() {
+    let bench = Bench::start(1).await;
+    let mut sink = Scripted::new(|_, _| Ok(()));
+    sink.sends = true;
+    let settings = [&ENDLESS[..], &[EXACTLY_ONCE]].concat();
+    let mut first = Worker::start(bench.config(&settings), sink.boxed()).await.expect("worker");
+    let mut second = Worker::start(bench.config(&settings), sink.boxed()).await.expect("worker");
+    second.pause();
+    until(&second, "paused", |s| s[0].state == TaskState::Paused).await;
+    bench.load(1, values(10), false).await;
+    tokio::time::timeout(PATIENCE, first.all_ended()).await.expect("the task ends");
+    assert!(failure(&first.status()).is_some() && first.status()[0].restarts == 0, "{:?}", first.status());
+    first.stop(PATIENCE).await;
+    second.resume();
+    until(&second, "10 accepted", |s| accepted(s) == 10).await;
+    second.stop(PATIENCE).await;
+    assert_eq!(bench.output().await, values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn starts_that_fail_late_count_as_failures_in_a_row() {
     let bench = Bench::start(1).await;
     bench.load(1, values(3), false).await;
