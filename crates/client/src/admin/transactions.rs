@@ -105,7 +105,8 @@ impl Admin {
     /// Only asks (Metadata, ListTransactions to each broker): nothing is half done.
     ///
     /// # Errors
-    /// Where a broker does not answer, or refuses; a state that it does not know; ids without the right to DESCRIBE them are left out.
+    /// Where a broker does not answer, or refuses; a state that it does not know. Ids without the right to DESCRIBE them are
+    /// left out.
     pub async fn list_transactions(&self, filter: &TransactionFilter) -> Result<Vec<TransactionListing>> {
         let deadline = self.deadline();
         let request = filter.to_wire();

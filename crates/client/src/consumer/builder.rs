@@ -285,9 +285,9 @@ impl ShareConsumerBuilder {
 
     /// `share.ack.transaction.backend` (default: not said): how acknowledgements of this consumer get into transactions. With
     /// `Ledger` or `Both`, or `Auto` on a cluster that has a ledger or no transactional acknowledgements, the
-    /// [ledger](crate::ledger) is read to its end before the first record is asked for, and records that others have done or are about to do are not handed
-    /// out. Say so wherever a group uses the ledger: it takes nearly all conflicts out of the transactions. Where nothing is
-    /// said, the ledger is read from the first transaction on that uses it.
+    /// [ledger](crate::ledger) is read to its end before the first record is asked for, and records that others have done or
+    /// are about to do are not handed out. Say so wherever a group uses the ledger: it takes nearly all conflicts out of the
+    /// transactions. Where nothing is said, the ledger is read from the first transaction on that uses it.
     ///
     /// A ledger that cannot be used is an error of every [`poll`](KafkaShareConsumer::poll), and looked for again about once
     /// a second.

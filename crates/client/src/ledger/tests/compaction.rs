@@ -120,17 +120,30 @@ async fn a_fence_that_is_refused_for_whatever_reason_blocks() {
     }
 }
 
+/// A prepared transaction of `a`, and one of `b` that claims a record of it too.
+struct Conflicting {
+    broker: EmbeddedBroker,
+    a: TransactionalProducer,
+    b: TransactionalProducer,
+    _one: Arc<Member>,
+    two: Arc<Member>,
+}
+
+async fn conflicting(lock: Duration) -> Conflicting {
+    let broker = broker().await;
+    let (one, two) = (Member::new(&broker, GROUP, lock), Member::new(&broker, GROUP, lock));
+    let (a, b) = (producer(&broker, "a").await, producer(&broker, "b").await);
+    a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
+    a.prepare_transaction().await.unwrap();
+    b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
+    Conflicting { broker, a, b, _one: one, two }
+}
+
 /// Refusals that say nothing of the transaction: a limit below the default, and another change of the id under way.
 #[tokio::test]
 async fn a_fence_is_made_again_where_that_can_help() {
     for code in [ErrorCode::INVALID_TRANSACTION_TIMEOUT, ErrorCode::CONCURRENT_TRANSACTIONS] {
-        let broker = broker().await;
-        let lock = Duration::from_millis(200);
-        let (one, two) = (Member::new(&broker, GROUP, lock), Member::new(&broker, GROUP, lock));
-        let (a, b) = (producer(&broker, "a").await, producer(&broker, "b").await);
-        a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
-        a.prepare_transaction().await.unwrap();
-        b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
+        let Conflicting { broker, a, b, _one, two: _two } = conflicting(Duration::from_millis(200)).await;
         broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID));
         b.commit_transaction().await.unwrap();
         let error = a.commit_transaction().await.unwrap_err();
@@ -140,13 +153,7 @@ async fn a_fence_is_made_again_where_that_can_help() {
 
 /// A member waits for another's prepared transaction, whose coordinator refuses to end it.
 async fn blocked_by(code: ErrorCode) {
-    let broker = broker().await;
-    let lock = Duration::from_millis(40);
-    let (one, two) = (Member::new(&broker, GROUP, lock), Member::new(&broker, GROUP, lock));
-    let (a, b) = (producer(&broker, "a").await, producer(&broker, "b").await);
-    a.send_share_acks_to_transaction(acks(0, 4, AckType::Accept), &one.metadata()).await.unwrap();
-    a.prepare_transaction().await.unwrap();
-    b.send_share_acks_to_transaction(acks(4, 9, AckType::Accept), &two.metadata()).await.unwrap();
+    let Conflicting { broker, a, b, _one, two } = conflicting(Duration::from_millis(40)).await;
     // One that finds the time limit too long is asked for a shorter one.
     let asked = if code == ErrorCode::INVALID_TRANSACTION_TIMEOUT { 2 } else { 1 };
     broker.fault(Fault::new(FaultAction::Error(code)).key(ApiKey::INIT_PRODUCER_ID).times(asked));
