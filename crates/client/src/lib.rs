@@ -82,7 +82,7 @@ pub use kafka_share_core::share_acks::{AckOutcome, Outcome};
 pub use kafka_share_messages::ErrorCode;
 pub use kafka_share_wire::records::{Header, Headers, TimestampType};
 pub use kafka_share_wire::{Str, Uuid};
-pub use metrics::{Metric, MetricsSnapshot};
+pub use metrics::{Meter, Metric, MetricsSnapshot};
 pub use producer::{
     CheckpointCoordinator, CheckpointState, Compression, Delivery, PreparedTransaction, Producer, ProducerBuilder,
     ProducerRecord, RecordMetadata, TransactionSession, TransactionalProducer, TransactionalProducerBuilder,

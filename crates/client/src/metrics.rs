@@ -21,7 +21,9 @@ pub struct Metric {
 pub struct MetricsSnapshot(Vec<Metric>);
 
 impl MetricsSnapshot {
-    pub(crate) fn new(all: Vec<Metric>) -> Self {
+    /// Of these metrics.
+    #[must_use]
+    pub fn new(all: Vec<Metric>) -> Self {
         MetricsSnapshot(all)
     }
 
@@ -44,9 +46,9 @@ struct Sums {
     max: f64,
 }
 
-/// Sums over the current window and the one before, and over all time.
+/// Sums over the current window of 30 s and the one before, and over all time.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
+pub struct Meter {
     since: Option<Instant>,
     current: Sums,
     previous: Sums,
@@ -54,7 +56,8 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn add(&mut self, now: Instant, value: f64) {
+    /// Adds a value.
+    pub fn add(&mut self, now: Instant, value: f64) {
         self.roll(now);
         self.total += value;
         let sums = &mut self.current;
@@ -62,7 +65,7 @@ impl Meter {
     }
 
     /// Lets windows pass that nothing was added in.
-    pub(crate) fn catch_up(&mut self, now: Instant) {
+    pub fn catch_up(&mut self, now: Instant) {
         if self.since.is_some() {
             self.roll(now);
         }
@@ -83,15 +86,27 @@ impl Meter {
         Sums { sum: a.sum + b.sum, count: a.count + b.count, max: a.max.max(b.max) }
     }
 
-    pub(crate) fn average(&self) -> f64 {
+    /// Sum of all values.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// Average of the recent values; `NaN` where there is none.
+    #[must_use]
+    pub fn average(&self) -> f64 {
         self.recent().sum / self.recent().count as f64
     }
 
-    pub(crate) fn max(&self) -> f64 {
+    /// The highest recent value; `NaN` where there is none.
+    #[must_use]
+    pub fn max(&self) -> f64 {
         if self.recent().count == 0 { f64::NAN } else { self.recent().max }
     }
 
-    pub(crate) fn per_second(&self, now: Instant) -> f64 {
+    /// Sum of the recent values per second.
+    #[must_use]
+    pub fn per_second(&self, now: Instant) -> f64 {
         let Some(since) = self.since else { return 0.0 };
         let before = if self.previous.count > 0 { WINDOW } else { Duration::ZERO };
         self.recent().sum / (now.saturating_duration_since(since) + before).max(WINDOW).as_secs_f64()

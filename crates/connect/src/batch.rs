@@ -1,12 +1,11 @@
 //! The records of one poll, what becomes of them, and why a task fails over them.
 
-use crate::error::Blame;
+use crate::ConnectError;
 use crate::renewal::Renewal;
 use crate::task::Report;
-use crate::{ConnectError, SinkRecord};
-use kafka_share::{ShareRecord, ShareRecords};
+use crate::{SinkRecord, error::Blame};
+use kafka_share::{RecordId, ShareRecord, ShareRecords};
 use std::ops::Range;
-use std::time::Duration;
 
 /// What becomes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,29 +30,58 @@ impl From<ConnectError> for PutError {
     }
 }
 
+/// A record of the batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) id: RecordId,
+    pub(crate) deliveries: i16,
+    pub(crate) fate: Fate,
+}
+
 /// The records of one poll, and what becomes of them.
 pub(crate) struct Batch<'a> {
-    pub(crate) all: Vec<ShareRecord<'a>>,
-    pub(crate) fates: Vec<Fate>,
+    polled: &'a ShareRecords,
+    pub(crate) rows: Vec<Row>,
     /// Why the task fails after this batch.
     pub(crate) failure: Option<ConnectError>,
     /// No more of it is put.
     pub(crate) over: bool,
+    /// The sink was cut off in a put or flush, and is not to be used any more but for its end.
+    pub(crate) cut: bool,
     pub(crate) renewal: Renewal,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(records: &'a ShareRecords, lock: Option<Duration>) -> Self {
-        let all: Vec<ShareRecord<'a>> = records.iter().collect();
-        let renewal = Renewal::new(all.iter().map(ShareRecord::id).collect(), lock);
-        Batch { fates: vec![Fate::Undecided; all.len()], all, failure: None, over: false, renewal }
+    pub(crate) fn new(polled: &'a ShareRecords, renewal: Renewal) -> Self {
+        let rows = Vec::with_capacity(polled.len());
+        Batch { polled, rows, failure: None, over: false, cut: false, renewal }
+    }
+
+    pub(crate) fn push(&mut self, record: &ShareRecord<'_>) {
+        let id = record.id();
+        self.rows.push(Row { id, deliveries: record.delivery_count(), fate: Fate::Undecided });
+        self.renewal.push(id);
+    }
+
+    pub(crate) fn decide(&mut self, rows: &[usize], fate: Fate) {
+        rows.iter().for_each(|row| self.rows[*row].fate = fate);
+    }
+
+    pub(crate) fn has(&self, fate: Fate) -> bool {
+        self.rows.iter().any(|r| r.fate == fate)
+    }
+
+    /// Where a record lies. Slow, for what seldom happens.
+    pub(crate) fn place(&self, row: usize) -> String {
+        let record = self.polled.iter().nth(row);
+        record.map_or_else(String::new, |r| format!("{}-{}@{}", r.topic(), r.partition(), r.offset()))
     }
 
     /// The task cannot go on.
-    pub(crate) fn fail(&mut self, rows: &[(usize, SinkRecord)], error: ConnectError) {
+    pub(crate) fn fail(&mut self, rows: &[usize], error: ConnectError) {
         self.over = true;
-        rows.iter().for_each(|(i, _)| self.fates[*i] = Fate::Release);
-        let first = rows.first().map_or_else(String::new, |(_, r)| format!("{}: ", r.place()));
+        self.decide(rows, Fate::Release);
+        let first = rows.first().map_or_else(String::new, |row| format!("{}: ", self.place(*row)));
         let stays = error.stays_failed();
         let failure = match error {
             ConnectError::Config(text) => ConnectError::Config(text),
@@ -70,32 +98,36 @@ impl<'a> Batch<'a> {
     /// last: the broker would archive records that nothing is wrong with.
     pub(crate) fn keep_last_delivery(&mut self, limit: u32) {
         let Some(failure) = self.failure.take() else { return };
-        let comes_again = |(_, fate): &(&ShareRecord<'_>, &Fate)| matches!(fate, Fate::Release | Fate::Undecided);
-        let records = self.all.iter().zip(&self.fates).filter(comes_again).map(|(r, _)| r);
-        let most = records.max_by_key(|r| r.delivery_count());
+        let comes_again = |(_, row): &(usize, &Row)| matches!(row.fate, Fate::Release | Fate::Undecided);
+        let most = self.rows.iter().enumerate().filter(comes_again).max_by_key(|(_, row)| row.deliveries);
         self.failure = Some(match most {
-            Some(r) if is_last(deliveries(r), limit) => failure.staying(&place(r), deliveries(r), limit),
+            Some((i, row)) if is_last(deliveries(*row), limit) => {
+                failure.staying(&self.place(i), deliveries(*row), limit)
+            }
             _ => failure,
         });
     }
 
     /// How often the record that was delivered most often has been.
     pub(crate) fn most_deliveries(&self) -> u32 {
-        self.all.iter().map(deliveries).max().unwrap_or(0)
+        self.rows.iter().map(|row| deliveries(*row)).max().unwrap_or(0)
     }
 
-    /// Of `part` of `records`: those in a row that were to be accepted and are undecided again, the first last.
-    pub(crate) fn take_accepted_runs(
-        &mut self,
-        part: &Range<usize>,
-        records: &[(usize, SinkRecord)],
-    ) -> Vec<Range<usize>> {
+    /// How many have been delivered before.
+    pub(crate) fn redelivered(&self) -> u64 {
+        self.rows.iter().filter(|row| row.deliveries > 1).count() as u64
+    }
+
+    /// Of `part` of the records whose rows are `rows`: those in a row that were to be accepted and are undecided again, the
+    /// first last.
+    pub(crate) fn take_accepted_runs(&mut self, part: &Range<usize>, rows: &[usize]) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for at in part.clone().rev() {
-            if self.fates[records[at].0] != Fate::Accept {
+            let row = &mut self.rows[rows[at]];
+            if row.fate != Fate::Accept {
                 continue;
             }
-            self.fates[records[at].0] = Fate::Undecided;
+            row.fate = Fate::Undecided;
             match runs.last_mut() {
                 Some(run) if run.start == at + 1 => run.start = at,
                 _ => runs.push(at..at + 1),
@@ -105,17 +137,33 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// What is put of a batch: records after converters and transforms, and their rows.
+#[derive(Default)]
+pub(crate) struct Converted {
+    pub(crate) records: Vec<SinkRecord>,
+    pub(crate) rows: Vec<usize>,
+}
+
+/// A part of it that is put at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) records: &'a [SinkRecord],
+    pub(crate) rows: &'a [usize],
+}
+
+impl Converted {
+    pub(crate) fn part(&self, range: Range<usize>) -> Part<'_> {
+        Part { records: &self.records[range.clone()], rows: &self.rows[range] }
+    }
+}
+
 /// Whether a record that has been delivered so often, if it is released, is delivered for the last time next, or never.
 pub(crate) fn is_last(deliveries: u32, limit: u32) -> bool {
     deliveries > 0 && deliveries + 1 >= limit
 }
 
-fn deliveries(record: &ShareRecord<'_>) -> u32 {
-    u32::try_from(record.delivery_count()).unwrap_or(0)
-}
-
-pub(crate) fn place(record: &ShareRecord<'_>) -> String {
-    format!("{}-{}@{}", record.topic(), record.partition(), record.offset())
+fn deliveries(row: Row) -> u32 {
+    u32::try_from(row.deliveries).unwrap_or(0)
 }
 
 impl Report {

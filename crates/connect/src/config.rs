@@ -1,6 +1,7 @@
 //! Settings of workers and connectors, by the names of Kafka Connect and of the KIP draft (KAFKA-20367).
 
 use crate::converter::Converter;
+use crate::problems::{Problem, Problems};
 use crate::transforms::TransformationChain;
 use crate::{ConnectError, Properties, RestartPolicy};
 use std::time::Duration;
@@ -79,6 +80,17 @@ pub struct ConnectorConfig {
     pub restart: RestartPolicy,
     /// `task.shutdown.graceful.timeout.ms` (default 5 s): how long a task that is restarted may take to end.
     pub shutdown_timeout: Duration,
+    /// `task.put.timeout.ms` (default 5 minutes, which is Connect's `max.poll.interval.ms`; -1 is none): how long one put or
+    /// flush may take. One that takes longer is cancelled, its records are released, and the task fails.
+    pub put_timeout: Option<Duration>,
+    /// `offset.flush.interval.ms` (default 60 s): how often a sink that gets no records is flushed. Others are flushed before
+    /// each acknowledgement.
+    pub flush_interval: Duration,
+    /// `errors.deadletterqueue.topic.name`: the group's, where the broker writes rejected records (Kafka 4.4).
+    pub dead_letter_topic: Option<String>,
+    /// `errors.deadletterqueue.topic.replication.factor`: of that topic, where it has to be created; the broker's default
+    /// where it is not set.
+    pub dead_letter_replication: Option<i16>,
     /// `key.converter`
     pub key_converter: Converter,
     /// `value.converter`
@@ -87,6 +99,8 @@ pub struct ConnectorConfig {
     pub header_converter: Converter,
     /// `transforms`, `predicates` and the settings under their names.
     pub transforms: TransformationChain,
+    /// `schemas.cache.size` of the converters of keys, values and headers (default 1000): schemas of JSON that are kept.
+    pub(crate) schemas_cache_sizes: [usize; 3],
     /// All properties of the connector, as its tasks get them.
     pub properties: Properties,
     /// Consumer properties: the worker's `consumer.*`, then `consumer.override.*`.
@@ -129,75 +143,100 @@ impl ConnectorConfig {
     /// # Errors
     /// Every setting that is wrong or missing, by name.
     pub fn new(properties: Properties, worker: &WorkerConfig) -> Result<Self, ConnectError> {
-        let get = |name: &str| properties.get(name).or_else(|| worker.properties.get(name)).map(|v| v.trim());
-        let need = |name: &str| {
-            get(name).filter(|v| !v.is_empty()).ok_or_else(|| ConnectError::config(format!("{name} is missing")))
-        };
-        check_protocol(&properties, worker)?;
-        let name = need("name")?.to_owned();
-        let topics: Vec<String> =
-            need("topics")?.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect();
-        let mut merged = worker.properties.clone();
-        merged.extend(properties.clone());
-        let converter = |name| Converter::from_properties(name, &merged);
+        let (config, problems) = Self::read(properties, worker);
+        if problems.is_empty() {
+            return Ok(config);
+        }
+        let all: Vec<String> = problems.into_iter().map(|p| p.message).collect();
+        Err(ConnectError::config(all.join("; ")))
+    }
+
+    /// From properties, with all that is wrong in them; what is wrong has its default.
+    pub(crate) fn read(properties: Properties, worker: &WorkerConfig) -> (Self, Vec<Problem>) {
+        let mut problems = Problems::default();
+        let source = properties.clone();
+        let get = |name: &str| source.get(name).or_else(|| worker.properties.get(name)).map(|v| v.trim());
+        problems.check("consumer.override.group.protocol", check_protocol(&properties, worker));
+        let name = problems.need("name", get("name"));
+        let topics = problems.need("topics", get("topics"));
         let mut config = ConnectorConfig {
-            class: need("connector.class")?.to_owned(),
-            topics,
-            tasks_max: number(get("tasks.max"), "tasks.max", 1, 1, 10_000)? as usize,
+            class: problems.need("connector.class", get("connector.class")),
+            topics: topics.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect(),
             group_id: get("share.group.id").map_or_else(|| format!("connect-{name}"), str::to_owned),
-            implicit: choice(
-                get("share.acknowledgement.mode"),
-                "share.acknowledgement.mode",
-                &["explicit", "implicit"],
-            )? == 1,
-            semantics: match choice(
-                get("share.delivery.semantics"),
-                "share.delivery.semantics",
-                &["at-least-once", "exactly-once"],
-            )? {
-                1 => DeliverySemantics::ExactlyOnce,
-                _ => DeliverySemantics::AtLeastOnce,
-            },
-            lock_timeout: optional(get("share.acquisition.lock.timeout.ms"), "share.acquisition.lock.timeout.ms")?
-                .map(Duration::from_millis),
-            max_delivery_count: optional(get("share.max.delivery.count"), "share.max.delivery.count")?
-                .map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-            tolerance: tolerance(get("errors.tolerance"))?,
-            retry_timeout: match number(
-                get("errors.retry.timeout"),
-                "errors.retry.timeout",
-                -1,
-                -1,
-                i64::from(i32::MAX),
-            )? {
-                -1 => None,
-                ms => Some(Duration::from_millis(ms as u64)),
-            },
-            retry_delay_max: Duration::from_millis(number(
-                get("errors.retry.delay.max.ms"),
-                "errors.retry.delay.max.ms",
-                60_000,
-                1,
-                i64::from(i32::MAX),
-            )? as u64),
-            restart: restart(&get)?,
-            shutdown_timeout: millis(
-                get("task.shutdown.graceful.timeout.ms"),
-                "task.shutdown.graceful.timeout.ms",
-                5_000,
-            )?,
-            key_converter: converter("key.converter")?,
-            value_converter: converter("value.converter")?,
-            header_converter: converter("header.converter")?,
-            transforms: TransformationChain::from_properties(&properties)?,
             consumer: overrides("consumer.", worker, &properties),
             producer: overrides("producer.", worker, &properties),
             name,
-            properties: properties.clone(),
+            properties,
+            ..ConnectorConfig::default()
         };
-        crate::backend::agree(get, config.semantics, &mut config.consumer, &mut config.producer)?;
-        config.check()?;
-        Ok(config)
+        config.read_delivery(&get, &mut problems);
+        config.read_times(&get, &mut problems);
+        config.read_converters(worker, &mut problems);
+        let agreed = crate::backend::agree(get, config.semantics, &mut config.consumer, &mut config.producer);
+        problems.check("share.ack.transaction.backend", agreed);
+        config.check(&mut problems);
+        (config, problems.0)
+    }
+
+    fn read_delivery<'a>(&mut self, get: &impl Fn(&str) -> Option<&'a str>, problems: &mut Problems) {
+        let max = i64::from(i32::MAX);
+        self.tasks_max = problems.number(get, "tasks.max", 1, (1, 10_000)) as usize;
+        self.implicit = problems.choice(get, "share.acknowledgement.mode", &["explicit", "implicit"]) == 1;
+        self.semantics = match problems.choice(get, "share.delivery.semantics", &["at-least-once", "exactly-once"]) {
+            1 => DeliverySemantics::ExactlyOnce,
+            _ => DeliverySemantics::AtLeastOnce,
+        };
+        self.tolerance = match problems.choice(get, "errors.tolerance", &["none", "all"]) {
+            1 => Tolerance::All,
+            _ => Tolerance::None,
+        };
+        let lock = problems.optional(get, "share.acquisition.lock.timeout.ms", (1, max));
+        self.lock_timeout = lock.map(Duration::from_millis);
+        let count = problems.optional(get, "share.max.delivery.count", (1, max));
+        self.max_delivery_count = count.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        let topic = get("errors.deadletterqueue.topic.name").filter(|t| !t.is_empty());
+        self.dead_letter_topic = topic.map(str::to_owned);
+        let factor =
+            problems.optional(get, "errors.deadletterqueue.topic.replication.factor", (1, i64::from(i16::MAX)));
+        self.dead_letter_replication = factor.and_then(|n| i16::try_from(n).ok());
+    }
+
+    fn read_times<'a>(&mut self, get: &impl Fn(&str) -> Option<&'a str>, problems: &mut Problems) {
+        let max = i64::from(i32::MAX);
+        let forever = |ms: i64| u64::try_from(ms).ok().map(Duration::from_millis);
+        self.retry_timeout = forever(problems.number(get, "errors.retry.timeout", -1, (-1, max)));
+        self.retry_delay_max = problems.millis(get, "errors.retry.delay.max.ms", 60_000);
+        self.restart = RestartPolicy {
+            max: u32::try_from(problems.number(get, "task.restart.max", 0, (-1, max))).ok(),
+            backoff: problems.millis(get, "task.restart.backoff.ms", 1_000),
+            backoff_max: problems.millis(get, "task.restart.backoff.max.ms", 60_000),
+        };
+        self.shutdown_timeout = problems.millis(get, "task.shutdown.graceful.timeout.ms", 5_000);
+        self.put_timeout = match problems.number(get, "task.put.timeout.ms", 300_000, (-1, max)) {
+            0 => {
+                let text = "task.put.timeout.ms=0: no put ends in no time; -1 is no limit".to_owned();
+                problems.0.push(Problem { setting: "task.put.timeout.ms".into(), message: text });
+                None
+            }
+            ms => forever(ms),
+        };
+        self.flush_interval = problems.millis(get, "offset.flush.interval.ms", 60_000);
+    }
+
+    fn read_converters(&mut self, worker: &WorkerConfig, problems: &mut Problems) {
+        let mut merged = worker.properties.clone();
+        merged.extend(self.properties.clone());
+        let get = |name: &str| merged.get(name).map(|v| v.trim());
+        let mut converter = |at: usize, name: &str| {
+            let cache = format!("{name}.schemas.cache.size");
+            self.schemas_cache_sizes[at] = problems.number(&get, &cache, 1_000, (0, 1_000_000)) as usize;
+            problems.or(name, Converter::from_properties(name, &merged), Converter::Bytes)
+        };
+        self.key_converter = converter(0, "key.converter");
+        self.value_converter = converter(1, "value.converter");
+        self.header_converter = converter(2, "header.converter");
+        let chain = TransformationChain::from_properties(&self.properties);
+        self.transforms = problems.or("transforms", chain, TransformationChain::default());
     }
 
     /// How often a record may be delivered: what the connector says, or the group, or else the default of brokers.
@@ -205,38 +244,70 @@ impl ConnectorConfig {
         self.max_delivery_count.unwrap_or(5)
     }
 
-    fn check(&self) -> Result<(), ConnectError> {
+    fn check(&self, problems: &mut Problems) {
         if self.semantics == DeliverySemantics::ExactlyOnce && self.implicit {
-            return Err(ConnectError::config(
-                "share.delivery.semantics=exactly-once needs share.acknowledgement.mode=explicit",
-            ));
+            let text = "share.delivery.semantics=exactly-once needs share.acknowledgement.mode=explicit";
+            problems.say("share.acknowledgement.mode", text);
+        }
+        if self.dead_letter_replication.is_some() && self.dead_letter_topic.is_none() {
+            let name = "errors.deadletterqueue.topic.replication.factor";
+            problems.say(name, format!("{name} counts for a topic that errors.deadletterqueue.topic.name must name"));
+        }
+        if let Some(topic) = self.dead_letter_topic.as_ref().filter(|t| self.topics.contains(t)) {
+            let text = format!("errors.deadletterqueue.topic.name={topic}: the connector reads this topic");
+            problems.say("errors.deadletterqueue.topic.name", text);
         }
         // What the driver sets itself: a value of the client's own would be lost without a word.
         let mode = self.consumer.get("share.acknowledgement.mode").map(|v| v.trim());
-        let own = [
-            (
-                mode.is_some_and(|m| m != "explicit"),
-                "consumer",
-                "share.acknowledgement.mode",
-                "share.acknowledgement.mode",
-            ),
-            (
-                self.consumer.get("group.id").is_some_and(|g| *g != self.group_id),
-                "consumer",
-                "group.id",
-                "share.group.id",
-            ),
-            (self.producer.contains_key("transactional.id"), "producer", "transactional.id", "name"),
-        ];
-        for (wrong, client, setting, instead) in own {
+        let mode = mode.is_some_and(|m| m != "explicit");
+        let group = self.consumer.get("group.id").is_some_and(|g| *g != self.group_id);
+        let id = self.producer.contains_key("transactional.id");
+        for (wrong, client, setting, instead) in [
+            (mode, "consumer", "share.acknowledgement.mode", "share.acknowledgement.mode"),
+            (group, "consumer", "group.id", "share.group.id"),
+            (id, "producer", "transactional.id", "name"),
+        ] {
             if wrong {
-                return Err(ConnectError::config(format!(
+                let text = format!(
                     "{setting} of the tasks' {client} is set by the driver, and an override of it would not count: \
                      remove it, and set the connector's {instead}"
-                )));
+                );
+                problems.say(&format!("{client}.override.{setting}"), text);
             }
         }
-        Ok(())
+    }
+}
+
+impl Default for ConnectorConfig {
+    fn default() -> Self {
+        ConnectorConfig {
+            name: String::new(),
+            class: String::new(),
+            topics: Vec::new(),
+            tasks_max: 1,
+            group_id: String::new(),
+            implicit: false,
+            semantics: DeliverySemantics::default(),
+            lock_timeout: None,
+            max_delivery_count: None,
+            tolerance: Tolerance::default(),
+            retry_timeout: None,
+            retry_delay_max: Duration::from_secs(60),
+            restart: RestartPolicy::default(),
+            shutdown_timeout: Duration::from_secs(5),
+            put_timeout: Some(Duration::from_secs(300)),
+            flush_interval: Duration::from_secs(60),
+            dead_letter_topic: None,
+            dead_letter_replication: None,
+            key_converter: Converter::Bytes,
+            value_converter: Converter::Bytes,
+            header_converter: Converter::Bytes,
+            transforms: TransformationChain::default(),
+            schemas_cache_sizes: [1_000; 3],
+            properties: Properties::new(),
+            consumer: Properties::new(),
+            producer: Properties::new(),
+        }
     }
 }
 
@@ -268,50 +339,6 @@ fn overrides(prefix: &str, worker: &WorkerConfig, connector: &Properties) -> Pro
     all.extend(strip(connector, &format!("{prefix}override.")));
     all.remove("group.protocol");
     all
-}
-
-fn number(value: Option<&str>, name: &str, default: i64, min: i64, max: i64) -> Result<i64, ConnectError> {
-    let Some(value) = value else { return Ok(default) };
-    match value.parse::<i64>() {
-        Ok(n) if (min..=max).contains(&n) => Ok(n),
-        _ => Err(ConnectError::config(format!("{name}={value}: a number from {min} to {max} is expected"))),
-    }
-}
-
-fn millis(value: Option<&str>, name: &str, default: i64) -> Result<Duration, ConnectError> {
-    number(value, name, default, 1, i64::from(i32::MAX)).map(|ms| Duration::from_millis(ms as u64))
-}
-
-fn restart<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<RestartPolicy, ConnectError> {
-    let of = |name: &str, default| millis(get(name), name, default);
-    Ok(RestartPolicy {
-        max: match number(get("task.restart.max"), "task.restart.max", 0, -1, i64::from(i32::MAX))? {
-            -1 => None,
-            n => u32::try_from(n).ok(),
-        },
-        backoff: of("task.restart.backoff.ms", 1_000)?,
-        backoff_max: of("task.restart.backoff.max.ms", 60_000)?,
-    })
-}
-
-fn optional(value: Option<&str>, name: &str) -> Result<Option<u64>, ConnectError> {
-    if value.is_none() {
-        return Ok(None);
-    }
-    number(value, name, 0, 1, i64::from(i32::MAX)).map(|n| Some(n as u64))
-}
-
-fn tolerance(value: Option<&str>) -> Result<Tolerance, ConnectError> {
-    Ok(match choice(value, "errors.tolerance", &["none", "all"])? {
-        1 => Tolerance::All,
-        _ => Tolerance::None,
-    })
-}
-
-fn choice(value: Option<&str>, name: &str, choices: &[&str]) -> Result<usize, ConnectError> {
-    let Some(value) = value else { return Ok(0) };
-    let at = choices.iter().position(|c| c.eq_ignore_ascii_case(value));
-    at.ok_or_else(|| ConnectError::config(format!("{name}={value}: {} is expected", choices.join(" or "))))
 }
 
 #[cfg(test)]

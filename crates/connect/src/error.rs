@@ -71,6 +71,17 @@ impl ConnectError {
         }
     }
 
+    /// Says more.
+    pub(crate) fn add(&mut self, text: &str) {
+        match self {
+            ConnectError::Fatal(message)
+            | ConnectError::Config(message)
+            | ConnectError::StaysFailed(message)
+            | ConnectError::Retriable { message, .. } => message.push_str(text),
+            ConnectError::Kafka(_) => {}
+        }
+    }
+
     /// The same, for a task that must not be started again by itself for the sake of a record.
     pub(crate) fn staying(self, place: &str, deliveries: u32, limit: u32) -> Self {
         let fate = match deliveries < limit {

@@ -1,7 +1,9 @@
 //! The cluster and the share group of a connector: looked at and set up before its tasks start.
 
+use crate::dead_letters;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, Properties};
 use kafka_share::{Admin, ClientConfig};
+use std::collections::BTreeMap;
 
 const COUNT_LIMIT: &str = "share.delivery.count.limit";
 
@@ -29,21 +31,16 @@ pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<(), ConnectE
             }
         }
     }
+    // Kafka before 4.3 has no settings of share groups to tell, and not everybody may ask.
+    let settings = admin.share_group_settings(&config.group_id).await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "the group's settings are not known");
+        BTreeMap::new()
+    });
+    let of_group = |name: &str| settings.get(name).and_then(|entry| entry.value.clone()).filter(|v| !v.is_empty());
     if config.max_delivery_count.is_none() {
-        config.max_delivery_count = count_limit(&admin, &config.group_id).await;
+        config.max_delivery_count = of_group(COUNT_LIMIT).and_then(|n| n.parse().ok());
     }
-    Ok(())
-}
-
-/// Kafka before 4.3 has it for all groups together, and not everybody may ask.
-async fn count_limit(admin: &Admin, group: &str) -> Option<u32> {
-    match admin.share_group_settings(group).await {
-        Ok(settings) => settings.get(COUNT_LIMIT)?.value.as_ref()?.parse().ok(),
-        Err(error) => {
-            tracing::debug!(%error, "the group's limit of deliveries is not known");
-            None
-        }
-    }
+    dead_letters::prepare(config, &admin, of_group(dead_letters::TOPIC)).await
 }
 
 fn client_config(properties: &Properties) -> Result<ClientConfig, ConnectError> {

@@ -12,6 +12,27 @@
 //! [`transforms`] change, route and drop records. What cannot be converted or transformed is rejected with
 //! `errors.tolerance=all`, and else fails the task.
 //!
+//! Schemas are kept per converter (`.schemas.cache.size`, 1000). `simple` is Connect's `SimpleHeaderConverter`; the default for
+//! headers is `bytes`, which leaves them as they are.
+//!
+//! # Dead letters
+//! The broker alone writes the group's dead letter queue (KIP-1191, Kafka 4.4): of records that are rejected, or delivered too
+//! often. `errors.deadletterqueue.topic.name` sets it on the group and creates the topic where it is missing (with
+//! `errors.deadletterqueue.topic.replication.factor`); one that takes no records is refused at start, because a broker
+//! archives a record even where it cannot write its dead letter.
+//!
+//! # Time
+//! Locks are renewed while a put goes on, where the broker can. A put or flush may take `task.put.timeout.ms` (5 minutes; -1 is
+//! without end); then it is cancelled, its records are released, and the task fails. After a stop, a put that is under way
+//! may go on for `task.shutdown.graceful.timeout.ms` (5 s). A sink must bear that its future is dropped at any await; its
+//! [`stop`](SinkTask::stop) is called all the same. A batch whose put and commit take longer than the lock is told in the log,
+//! in [`TaskStatus::slow`] and by metrics: raise `share.acquisition.lock.timeout.ms`, or lower
+//! `consumer.override.max.poll.records`. Sinks that get no records are flushed every `offset.flush.interval.ms` (60 s).
+//!
+//! # Metrics
+//! [`Worker::metrics`] has Connect's `sink-task-metrics`, `connector-task-metrics` and `task-error-metrics` by their names, and
+//! in `share-sink-task-metrics` records accepted, released, rejected, renewed, redelivered, and those whose locks were lost.
+//!
 //! # Exactly-once
 //! With `share.delivery.semantics=exactly-once` a sink that writes to the same cluster gets a transactional producer by
 //! [`SinkTaskContext::producer`]; its output and the acknowledgements commit together, or not at all. Natively where the
@@ -36,12 +57,18 @@ mod backend;
 mod batch;
 pub mod config;
 pub mod converter;
+mod dead_letters;
 pub mod error;
 mod group;
+mod held;
+mod metrics;
+mod orders;
+mod problems;
 pub mod record;
 mod renewal;
 mod restart;
 mod schema;
+mod schema_cache;
 pub mod sinks;
 mod status;
 mod supervisor;
@@ -52,6 +79,7 @@ mod worker_task;
 
 pub use config::{ConnectorConfig, DeliverySemantics, Tolerance, WorkerConfig};
 pub use error::ConnectError;
+pub use problems::Problem;
 pub use record::{Data, SinkRecord};
 pub use renewal::Renewal;
 pub use restart::RestartPolicy;

@@ -2,7 +2,7 @@
 
 use crate::Schema;
 use bytes::Bytes;
-use kafka_share::ShareRecord;
+use kafka_share::{ShareRecord, Str, TimestampType};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -98,9 +98,9 @@ pub(crate) fn widened(float: f32) -> f64 {
 #[derive(Debug, Clone)]
 pub struct SinkRecord {
     /// Topic, as transforms have left it.
-    pub topic: String,
+    pub topic: Str,
     /// Topic that the record is in.
-    pub original_topic: String,
+    pub original_topic: Str,
     /// Partition, from 0.
     pub partition: i32,
     /// Offset in the partition.
@@ -113,6 +113,8 @@ pub struct SinkRecord {
     pub headers: Vec<(String, Data)>,
     /// Milliseconds since 1970.
     pub timestamp: i64,
+    /// Who set the timestamp.
+    pub timestamp_type: TimestampType,
     /// How often the record has been delivered, this time included.
     pub delivery_count: i16,
 }
@@ -121,15 +123,27 @@ impl SinkRecord {
     /// From a delivered record and its converted parts.
     #[must_use]
     pub fn new(record: &ShareRecord<'_>, key: Data, value: Data, headers: Vec<(String, Data)>) -> Self {
+        Self::of_topic(&Str::from(record.topic()), record, key, value, headers)
+    }
+
+    /// The same with the record's topic at hand, which is shared.
+    pub(crate) fn of_topic(
+        topic: &Str,
+        record: &ShareRecord<'_>,
+        key: Data,
+        value: Data,
+        headers: Vec<(String, Data)>,
+    ) -> Self {
         SinkRecord {
-            topic: record.topic().to_owned(),
-            original_topic: record.topic().to_owned(),
+            topic: topic.clone(),
+            original_topic: topic.clone(),
             partition: record.partition(),
             offset: record.offset(),
             key,
             value,
             headers,
             timestamp: record.timestamp(),
+            timestamp_type: record.timestamp_type(),
             delivery_count: record.delivery_count(),
         }
     }

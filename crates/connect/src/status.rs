@@ -1,8 +1,11 @@
 //! Where tasks stand, in Connect's words.
 
+use crate::held::Held;
+use crate::metrics::{Counted, TaskMeters};
+use kafka_share::MetricsSnapshot;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 /// Counters of a task, over all its lives.
@@ -22,14 +25,37 @@ pub struct TaskCounters {
     pub paused: AtomicBool,
     /// Of the batch that is worked on, the highest delivery count; 0 where there is none.
     pub(crate) deliveries: AtomicU32,
+    /// The last batch, put and commit together, took longer than the locks of its records last.
+    pub(crate) slow: AtomicBool,
+    /// The log says that it is.
+    pub(crate) slow_said: AtomicBool,
+    /// The batch that is worked on.
+    held: Mutex<Held>,
+    pub(crate) meters: TaskMeters,
 }
 
 impl TaskCounters {
+    pub(crate) fn holds(&self, held: Held) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+    }
+
+    /// What the task had not acknowledged, in words; empty where there is nothing.
+    pub(crate) fn held(&self) -> String {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).to_string()
+    }
+
     /// A life of the task is over: what it had read and not acknowledged, because it was cut off, comes again. Answers how
     /// often the most delivered record of those has been delivered.
     pub(crate) fn life_ended(&self) -> u32 {
         let counted = self.done() + self.released.load(Ordering::Relaxed);
-        self.released.fetch_add(self.read.load(Ordering::Relaxed).saturating_sub(counted), Ordering::Relaxed);
+        let left = self.read.load(Ordering::Relaxed).saturating_sub(counted);
+        self.released.fetch_add(left, Ordering::Relaxed);
+        self.meters.count(Counted::Released, left);
+        self.meters.turn(None);
+        self.meters.active.store(0, Ordering::Relaxed);
+        self.meters.partitions.store(0, Ordering::Relaxed);
+        self.holds(Held::default());
+        self.slow.store(false, Ordering::Relaxed);
         self.fetching.store(false, Ordering::Relaxed);
         self.paused.store(false, Ordering::Relaxed);
         self.deliveries.swap(0, Ordering::Relaxed)
@@ -110,6 +136,9 @@ pub struct TaskStatus {
     pub rejected: u64,
     /// Whether a broker has answered a fetch of the task, so that it is a member and has its partitions.
     pub fetching: bool,
+    /// Whether the last batch, put and commit together, took longer than the acquisition lock lasts, so that its locks had to
+    /// be renewed or were lost: the lock is too short, or there are too many records in a batch.
+    pub slow: bool,
 }
 
 impl TaskStatus {
@@ -176,6 +205,10 @@ impl Board {
         let _ = self.entries.subscribe().wait_for(ended).await;
     }
 
+    pub(crate) fn metrics(&self, task: usize) -> Option<MetricsSnapshot> {
+        self.counters.get(task).map(|c| c.metrics())
+    }
+
     pub(crate) fn read(&self) -> Vec<TaskStatus> {
         let entries = self.entries.borrow().clone();
         let row = |(task, (entry, c)): (usize, (Entry, &Arc<TaskCounters>))| {
@@ -190,6 +223,7 @@ impl Board {
                 released: c.released.load(Ordering::Relaxed),
                 rejected: c.rejected.load(Ordering::Relaxed),
                 fetching: c.fetching.load(Ordering::Relaxed),
+                slow: c.slow.load(Ordering::Relaxed),
             }
         };
         entries.into_iter().zip(&self.counters).enumerate().map(row).collect()

@@ -13,7 +13,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
-const CANCELLED: &str = "the task did not end in time and was cancelled; what it held is delivered again";
+/// How long a task may take to end after its put has, or was cancelled.
+const END: Duration = Duration::from_secs(30);
+
+/// Why a task was cut off, and the records that it had not acknowledged.
+fn cancelled(held: &str) -> String {
+    let none = if held.is_empty() { "nothing" } else { held };
+    format!("the task did not end in time and was cancelled; what it held is delivered again: {none}")
+}
 
 /// Why a life of a task ended.
 enum End {
@@ -51,14 +58,15 @@ impl Supervisor {
             started = &mut started => started.unwrap_or_else(panicked),
             () = until_told(&mut cancel) => {
                 started.cut_off().await;
-                Err(ConnectError::fatal(CANCELLED))
+                Err(ConnectError::fatal(cancelled("")))
             }
         }
     }
 
     /// Runs it until the worker is told to stop. A task that failed for good waits for an order to start it again.
     pub(crate) async fn keep(mut self, first: WorkerShareSinkTask) {
-        let mut report = Report { board: Arc::clone(&self.board), number: self.number, cancelled: true };
+        let mut report =
+            Report { board: Arc::clone(&self.board), number: self.number, cancelled: true, held: String::new() };
         let mut failures = Failures::new(self.config.restart);
         let mut task = Some(first);
         let counters = Arc::clone(self.board.counters(self.number));
@@ -81,6 +89,7 @@ impl Supervisor {
                 Err(_) if *self.cancel.borrow() => End::Cancelled,
                 Err(error) => End::Failed(error),
             };
+            report.held = counters.held();
             let held = counters.life_ended();
             let again = match end {
                 End::Cancelled => return,
@@ -133,9 +142,11 @@ impl Supervisor {
             biased;
             _ = &mut running => return End::Restart,
             () = until_told(&mut cancel) => {}
-            () = tokio::time::sleep(self.config.shutdown_timeout) => {}
+            // It cancels its own put; this is for a sink that blocks its thread.
+            () = tokio::time::sleep(self.config.shutdown_timeout + END) => {}
         }
-        tracing::warn!(task = self.number, "{CANCELLED}");
+        let held = self.board.counters(self.number).held();
+        tracing::warn!(connector = %self.config.name, task = self.number, "{}", cancelled(&held));
         // Two sinks of one task must not be there side by side.
         running.cut_off().await;
         if *cancel.borrow() { End::Cancelled } else { End::Restart }
@@ -225,12 +236,17 @@ struct Report {
     board: Arc<Board>,
     number: usize,
     cancelled: bool,
+    held: String,
 }
 
 impl Drop for Report {
     fn drop(&mut self) {
         if self.cancelled {
-            self.board.set(self.number, TaskState::Failed(CANCELLED.into()));
+            let held = match self.held.is_empty() {
+                true => self.board.counters(self.number).held(),
+                false => std::mem::take(&mut self.held),
+            };
+            self.board.set(self.number, TaskState::Failed(cancelled(&held)));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{ConnectError, Properties, SinkRecord};
 use async_trait::async_trait;
-use kafka_share::TransactionalProducer;
+use kafka_share::{Str, TransactionalProducer};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes records out of Kafka. The same whether records come from a share group or not.
@@ -120,7 +120,7 @@ pub struct ErrantRecordReporter {
 
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) topic: String,
+    pub(crate) topic: Str,
     pub(crate) partition: i32,
     pub(crate) offset: i64,
     pub(crate) error: String,

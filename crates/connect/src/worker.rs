@@ -4,6 +4,7 @@ use crate::group::prepare;
 use crate::status::{Board, TargetState, TaskStatus};
 use crate::supervisor::Supervisor;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkConnector};
+use kafka_share::MetricsSnapshot;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -101,6 +102,13 @@ impl Worker {
     #[must_use]
     pub fn status(&self) -> Vec<TaskStatus> {
         self.board.read()
+    }
+
+    /// The metrics of a task at this moment, under Connect's names (`sink-task-metrics`, `connector-task-metrics`,
+    /// `task-error-metrics`), and those of share groups (`share-sink-task-metrics`); `None` where there is no such task.
+    #[must_use]
+    pub fn metrics(&self, task: usize) -> Option<MetricsSnapshot> {
+        self.board.metrics(task)
     }
 
     /// Has all tasks take no more records, until [`Worker::resume`]. A put that is under way is ended and acknowledged first;

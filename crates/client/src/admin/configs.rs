@@ -78,7 +78,7 @@ impl Admin {
             let response = match resource {
                 // A broker's own configs are known to that broker only.
                 ConfigResource::Broker(Some(id)) => {
-                    self.cluster().features(deadline).await?;
+                    self.cluster().refresh_topics(&[], deadline).await?;
                     self.cluster().call_node(*id, Purpose::Coordination, &request, deadline).await?
                 }
                 _ => self.cluster().call_any(&request, deadline).await?,

@@ -255,6 +255,12 @@ impl KafkaShareConsumer {
         self.shared.with(|m, _| m.lock_timeout())
     }
 
+    /// How many partitions the group has assigned to this member; others may have the same ones.
+    #[must_use]
+    pub fn assigned_partitions(&self) -> usize {
+        self.shared.with(|m, _| m.assignment().len())
+    }
+
     /// Takes the ACCEPT and REJECT acknowledgements that were given and not sent, for
     /// `send_share_acks_to_transaction`. They leave the ordinary path. Dropping them takes them back: the records are held
     /// as if nothing had been said of them.

@@ -1,10 +1,11 @@
 //! What a poll hands out: records that borrow the fetched frames.
 
 use super::shared::Shared;
+use bytes::Bytes;
 use kafka_share_core::share_acks::RecordHandle;
 use kafka_share_core::share_consumer::Chunk;
 use kafka_share_core::share_fetch::Entry;
-use kafka_share_wire::records::{Headers, Record, TimestampType};
+use kafka_share_wire::records::{DecodedBatch, Headers, Record, TimestampType};
 use kafka_share_wire::{Str, Uuid};
 use std::sync::Arc;
 use std::time::Instant;
@@ -111,16 +112,19 @@ pub struct ShareRecord<'a> {
     timestamp_type: TimestampType,
     delivery_count: i16,
     id: RecordId,
+    batch: &'a DecodedBatch,
     record: Record<'a>,
 }
 
 impl<'a> ShareRecord<'a> {
     #[inline]
     pub(super) fn read(topic: &'a str, consumer: u32, chunk: &'a Chunk, entry: &Entry) -> Self {
+        let batch = &chunk.delivery.batches[entry.batch as usize];
         ShareRecord {
             topic,
             chunk,
-            timestamp_type: chunk.delivery.batches[entry.batch as usize].timestamp_type(),
+            batch,
+            timestamp_type: batch.timestamp_type(),
             delivery_count: entry.delivery_count,
             id: RecordId { consumer, handle: chunk.handle(entry) },
             record: chunk.record(entry),
@@ -173,6 +177,13 @@ impl<'a> ShareRecord<'a> {
     #[must_use]
     pub fn value(&self) -> Option<&'a [u8]> {
         self.record.value
+    }
+
+    /// A handle to `part`, a key, value or header of this record, that outlives it: nothing is copied, and the fetched frame is
+    /// kept alive. What is not of this record is copied.
+    #[must_use]
+    pub fn share(&self, part: &[u8]) -> Bytes {
+        self.batch.share(part)
     }
 
     /// Headers in order, duplicates and nulls kept.

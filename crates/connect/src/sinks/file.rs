@@ -35,7 +35,7 @@ fn path(properties: &Properties, task: usize) -> Result<PathBuf, ConnectError> {
 fn line(record: &SinkRecord) -> String {
     let header = |(key, value): &(String, Data)| json!([key, value.to_json()]);
     let object = json!({
-        "topic": record.topic,
+        "topic": record.topic.as_str(),
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,

@@ -94,7 +94,7 @@ impl SinkTask for KafkaSink {
         let mut deliveries = Vec::with_capacity(records.len());
         for record in records {
             let topic = match self.topic.contains(TOPIC) {
-                true => Cow::Owned(self.topic.replace(TOPIC, &record.topic)),
+                true => Cow::Owned(self.topic.replace(TOPIC, record.topic.as_str())),
                 false => Cow::Borrowed(self.topic.as_str()),
             };
             let out = outgoing(&topic, record);

@@ -97,7 +97,7 @@ impl Transformation for InsertField {
         change(self.side, &mut record, |mut fields| {
             let fields = &mut fields;
             if let Some(at) = &self.topic {
-                at.put(fields, Schema::new(SchemaType::String), json!(topic))?;
+                at.put(fields, Schema::new(SchemaType::String), json!(topic.as_str()))?;
             }
             if let Some(at) = &self.partition {
                 at.put(fields, Schema::new(SchemaType::Int32), json!(partition))?;

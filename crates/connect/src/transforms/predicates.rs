@@ -35,7 +35,7 @@ struct TopicNameMatches(Regex);
 
 impl Predicate for TopicNameMatches {
     fn test(&self, record: &SinkRecord) -> bool {
-        self.0.is_match(&record.topic)
+        self.0.is_match(record.topic.as_str())
     }
 }
 

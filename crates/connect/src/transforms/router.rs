@@ -117,7 +117,7 @@ impl Transformation for TimestampRouter {
             return Err(ConnectError::fatal("the record has no timestamp to route by"));
         }
         let timestamp = format(&self.timestamp, record.timestamp);
-        record.topic = self.topic.replace("${topic}", &record.topic).replace("${timestamp}", &timestamp);
+        record.topic = self.topic.replace("${topic}", record.topic.as_str()).replace("${timestamp}", &timestamp).into();
         Ok(Some(record))
     }
 }

@@ -18,6 +18,7 @@ fn record(value: Data) -> SinkRecord {
         value,
         headers: vec![("trace".into(), Data::Bytes(Bytes::from_static(b"1")))],
         timestamp: TIME,
+        timestamp_type: kafka_share::TimestampType::CreateTime,
         delivery_count: 1,
     }
 }

@@ -1,6 +1,7 @@
 //! Exactly-once with tasks that are killed at random: each record's output is there once.
 
 use crate::common::{Bench, PATIENCE, accepted, until, values};
+use crate::dead_letters::poison_arrives_once;
 use kafka_share_connect::{Worker, sinks};
 use kafka_share_tests::dice::Dice;
 use kafka_share_tests::kafka::RealKafka;
@@ -51,8 +52,13 @@ async fn tasks_are_killed_on_a_ledger() {
 }
 
 #[test]
-fn tasks_are_killed_on_kafka_4_4_with_a_ledger() {
-    let Some(kafka) = RealKafka::start("tasks_are_killed_on_kafka_4_4_with_a_ledger", "4.4.0") else { return };
-    let run = async { tasks_are_killed(&Bench::real(kafka.bootstrap(), 3).await, 3).await };
+fn tasks_are_killed_and_dead_letters_written_on_kafka_4_4() {
+    let Some(kafka) = RealKafka::start("tasks_are_killed_and_dead_letters_written_on_kafka_4_4", "4.4.0") else {
+        return;
+    };
+    let run = async {
+        let bench = Bench::real(kafka.bootstrap(), 3).await;
+        tokio::join!(tasks_are_killed(&bench, 3), poison_arrives_once(&bench));
+    };
     tokio::runtime::Runtime::new().expect("runtime").block_on(run);
 }

@@ -2,9 +2,12 @@
 
 mod at_least_once;
 mod common;
+mod dead_letters;
 mod errors;
 mod exactly_once;
+mod gated;
 mod killed;
+mod limits;
 mod lives;
 mod refused;
 mod states;

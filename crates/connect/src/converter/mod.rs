@@ -1,9 +1,14 @@
 //! From bytes to data: by short names, or by those of Connect's own classes.
 
-use crate::{ConnectError, Data, Properties, Schema};
+mod simple;
+
+pub use crate::schema_cache::SchemaCache;
+
+use crate::{ConnectError, Data, Properties};
 use bytes::Bytes;
+use serde::Deserialize;
 use serde_json::Value;
-use std::sync::Arc;
+use serde_json::value::RawValue;
 
 /// How keys, values or header values are read (`key.converter`, `value.converter`, `header.converter`).
 ///
@@ -43,10 +48,13 @@ pub enum Converter {
     Float32,
     /// Eight bytes, IEEE 754.
     Float64,
+    /// Text that stands for a number, a boolean, a list or an object where it is the JSON of one, as Connect's
+    /// `SimpleHeaderConverter` writes headers. What it reads is written the same again, but for `null` and quotes.
+    Simple,
 }
 
 const NAMES: &str =
-    "bytes, string, json, boolean, short, int, long, float or double, or the class of Connect's converter,";
+    "bytes, string, json, boolean, short, int, long, float, double or simple, or the class of Connect's converter,";
 
 impl Converter {
     /// From the setting `name` (`key.converter`, say) and its `.schemas.enable`; bytes by default. JSON is read with schemas
@@ -79,6 +87,7 @@ impl Converter {
             "long" | "LongConverter" => Converter::Int64,
             "float" | "FloatConverter" => Converter::Float32,
             "double" | "DoubleConverter" => Converter::Float64,
+            "simple" | "org.apache.kafka.connect.storage.SimpleHeaderConverter" => Converter::Simple,
             _ => return Err(ConnectError::config(format!("{name}={class}: {NAMES} is expected"))),
         })
     }
@@ -88,15 +97,29 @@ impl Converter {
     /// # Errors
     /// Bytes that are not what the converter reads: these will never convert.
     pub fn convert(self, bytes: Option<&[u8]>) -> Result<Data, ConnectError> {
+        self.read(bytes, &mut SchemaCache::default(), Bytes::copy_from_slice)
+    }
+
+    /// Converts with what is at hand: schemas that were read before, and a way to keep bytes without copying them.
+    ///
+    /// # Errors
+    /// As [`Converter::convert`].
+    pub fn read(
+        self,
+        bytes: Option<&[u8]>,
+        schemas: &mut SchemaCache,
+        share: impl FnOnce(&[u8]) -> Bytes,
+    ) -> Result<Data, ConnectError> {
         let Some(bytes) = bytes else { return Ok(Data::Null) };
         Ok(match self {
-            Converter::Bytes => Data::Bytes(Bytes::copy_from_slice(bytes)),
+            Converter::Bytes => Data::Bytes(share(bytes)),
+            Converter::Simple => simple::read(bytes, share),
             Converter::String => match std::str::from_utf8(bytes) {
                 Ok(text) => Data::String(text.to_owned()),
                 Err(error) => return Err(ConnectError::fatal(format!("not UTF-8: {error}"))),
             },
             Converter::Json => Data::Json(parse(bytes)?),
-            Converter::JsonWithSchema => envelope(parse(bytes)?)?,
+            Converter::JsonWithSchema => envelope(bytes, schemas)?,
             Converter::Boolean => match sized("boolean", bytes)? {
                 [0] => Data::Boolean(false),
                 [1] => Data::Boolean(true),
@@ -161,24 +184,39 @@ fn sized<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N], ConnectErr
     bytes.try_into().map_err(fail)
 }
 
+/// JSON with a schema.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    schema: &'a RawValue,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
 /// A null schema leaves the payload as it is.
-fn envelope(json: Value) -> Result<Data, ConnectError> {
-    let parts = match json {
-        Value::Object(mut parts) if parts.len() == 2 => parts.remove("schema").zip(parts.remove("payload")),
-        _ => None,
-    };
-    let Some((schema, payload)) = parts else {
-        return Err(ConnectError::fatal(
+fn envelope(bytes: &[u8], schemas: &mut SchemaCache) -> Result<Data, ConnectError> {
+    let other = || {
+        ConnectError::fatal(
             "with schemas.enable=true, JSON must be an object of \"schema\" and \"payload\", and nothing else: set \
              schemas.enable=false of the converter for plain JSON",
-        ));
+        )
     };
-    if schema.is_null() {
-        return Ok(if payload.is_null() { Data::Null } else { Data::Json(payload) });
+    // A list of two would be taken for one.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        parse(bytes)?;
+        return Err(other());
     }
-    let schema = Schema::from_json(&schema)?;
+    let parts: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| match error.is_data() {
+        true => other(),
+        false => ConnectError::fatal(format!("not JSON: {error}")),
+    })?;
+    let payload = parse(parts.payload.get().as_bytes())?;
+    let Some(schema) = schemas.schema(parts.schema)? else {
+        return Ok(if payload.is_null() { Data::Null } else { Data::Json(payload) });
+    };
     let value = schema.read(Some(&payload), "payload")?;
-    Ok(Data::WithSchema(Arc::new(schema), value))
+    Ok(Data::WithSchema(schema, value))
 }
 
 #[cfg(test)]
@@ -204,6 +242,7 @@ mod tests {
             ("org.apache.kafka.connect.storage.StringConverter", None, Converter::String),
             ("org.apache.kafka.connect.converters.ShortConverter", None, Converter::Int16),
             ("org.apache.kafka.connect.converters.BooleanConverter", None, Converter::Boolean),
+            ("org.apache.kafka.connect.storage.SimpleHeaderConverter", None, Converter::Simple),
         ] {
             assert_eq!(named(name, schemas).unwrap(), converter, "{name}");
         }
@@ -236,6 +275,10 @@ mod tests {
             ("99999999999999999999", "99999999999999999999"),
         ] {
             for converter in [Converter::Json, Converter::JsonWithSchema] {
+                let json = match converter {
+                    Converter::Json => json.to_owned(),
+                    _ => format!(r#"{{"schema":null,"payload":{json}}}"#),
+                };
                 let error = converter.convert(Some(json.as_bytes())).unwrap_err();
                 assert!(!error.is_retriable() && error.to_string().contains(name), "{error}");
             }
@@ -284,7 +327,7 @@ mod tests {
             (json!({"schema": schema, "payload": {}, "more": 1}), "nothing else"),
             (json!({"schema": schema, "pay": {}}), "payload"),
             (json!({"schema": schema, "payload": {"n": "x"}}), "payload.n"),
-            (json!([1]), "schema"),
+            (json!([null, 1]), "schema"),
         ] {
             let error = read(json).unwrap_err();
             assert!(!error.is_retriable() && error.to_string().contains(word), "{error}");
