@@ -12,6 +12,7 @@ fn breaks(planted: Planted) -> Option<&'static str> {
     match planted {
         Planted::CheckSkipped
         | Planted::CheckBehindOffset
+        | Planted::OwnReadBlind
         | Planted::ReadCommitted
         | Planted::OwnIntentsIgnored
         | Planted::ForgetAtTombstone

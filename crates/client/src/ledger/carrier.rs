@@ -31,6 +31,8 @@ const FENCE_TIME: Duration = Duration::from_secs(30);
 const FENCE_TIMEOUT_MS: i32 = 60_000;
 /// The same for brokers whose `transaction.max.timeout.ms` is lower.
 const SHORT_FENCE_TIMEOUT_MS: i32 = 1_000;
+/// Between two fetches of a member that writes and is alone: else each of its transactions would be read back in two of them.
+const REST: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Carrier {
@@ -119,9 +121,22 @@ async fn step(shared: &Shared, owner: crate::net::SessionOwner) -> Result<bool> 
             let (start, end) = (bound(shared, EARLIEST).await?, bound(shared, LATEST).await?);
             shared.with(|reader| reader.handle_bounds(start, end));
         }
-        Want::Records(offset) => fetch(shared, owner, offset).await?,
+        Want::Records(_) => {
+            rest(shared).await;
+            if let Want::Records(offset) = shared.with(|reader| reader.want()) {
+                fetch(shared, owner, offset).await?;
+            }
+        }
     }
     Ok(true)
+}
+
+/// Leaves the ledger alone for a while, where nothing is missed by it.
+async fn rest(shared: &Shared) {
+    if shared.with(|reader| reader.is_alone(Instant::now())) {
+        // Whoever asks is answered with whatever it brings: an early end does no harm.
+        let _ = tokio::time::timeout(REST, shared.asked.notified()).await;
+    }
 }
 
 /// The leader, of a topic that is still the one that was opened.

@@ -46,6 +46,8 @@ pub(super) struct Shared {
     news: watch::Sender<u64>,
     /// The fetching task has something to do before its fetch is answered.
     pub(super) work: Notify,
+    /// Somebody waits for what only the ledger can tell.
+    pub(super) asked: Notify,
     pub(super) stopped: AtomicBool,
     pub(super) counters: Counters,
 }
@@ -129,6 +131,7 @@ impl Tail {
             failure: Mutex::new(None),
             news: watch::Sender::new(0),
             work: Notify::new(),
+            asked: Notify::new(),
             stopped: AtomicBool::new(false),
             counters: Counters::default(),
         });
@@ -139,6 +142,11 @@ impl Tail {
     /// Runs on the reader. No lock may be taken inside that is held by who waits for this one.
     pub(crate) fn with<T>(&self, run: impl FnOnce(&mut LedgerReader) -> T) -> T {
         self.shared.with(run)
+    }
+
+    /// Reads on at once, where the task waits as nobody else writes. Whoever waits for [news](Self::subscribe) calls it first.
+    pub(crate) fn read_on(&self) {
+        self.shared.asked.notify_one();
     }
 
     /// Changes when standings, checks or verdicts may have, and with errors.

@@ -199,12 +199,6 @@ impl Settings {
         if !(1..=5).contains(&self.machine.max_in_flight) {
             return fail("max.in.flight.requests.per.connection: 1 to 5 keep the order of an idempotent producer");
         }
-        if self.machine.batch_size > self.machine.max_request_size {
-            return fail("batch.size is over max.request.size: a request must hold a batch");
-        }
-        if self.machine.max_request_size > self.machine.buffer_memory {
-            return fail("max.request.size is over buffer.memory: the buffer must hold a request");
-        }
         Ok(())
     }
 
@@ -281,7 +275,8 @@ macro_rules! common_setters {
             self
         }
 
-        /// `batch.size` (default 16 KiB): bytes of a batch before compression.
+        /// `batch.size` (default 16 KiB): bytes of a batch before compression. One that is larger than
+        /// `max.request.size` goes in a request of its own.
         pub fn batch_size(mut self, bytes: usize) -> Self {
             self.settings.machine.batch_size = bytes;
             self

@@ -221,13 +221,16 @@ impl LedgerBackend {
         for (tail, _) in &readers {
             tail.with(|r| r.watch(key, commit.identity.id));
         }
-        let tombstones = self.take_tombstones(&readers);
-        for tombstone in tombstones {
-            drop(self.write(partition, &LedgerRecord::Tombstone(tombstone), deadline).await?);
+        let mut records: Vec<LedgerRecord> =
+            self.take_tombstones(&readers).into_iter().map(LedgerRecord::Tombstone).collect();
+        records.push(intent);
+        let mut deliveries = Vec::with_capacity(records.len());
+        for record in &records {
+            deliveries.push(self.write(partition, record, deadline).await?);
         }
-        let delivery = self.write(partition, &intent, deadline).await?;
         self.shared.with(|s| s.machine.seal_all());
         self.shared.work.notify_one();
+        let Some(delivery) = deliveries.pop() else { return Ok(()) };
         let offset = match tokio::time::timeout_at(deadline.into(), delivery).await {
             Ok(Ok(record)) => record.offset,
             Ok(Err(error)) => return Err(self.not_written(error).into()),
@@ -238,8 +241,17 @@ impl LedgerBackend {
             return Err(Error::new(ErrorKind::Protocol, text).with_severity(Severity::Abortable).into());
         }
         self.shared.metrics.ledger_intent();
+        let mut places: Vec<i64> = deliveries.iter().filter_map(written_at).collect();
+        places.push(offset);
         for (tail, _) in &readers {
-            tail.with(|r| r.handle_written(&key, offset));
+            tail.with(|r| {
+                r.handle_written(&key, offset);
+                if places.len() == records.len() {
+                    let records = places.iter().copied().zip(records.iter().cloned()).collect();
+                    // The check, which comes next, tells the error.
+                    let _ = r.handle_own_records(Instant::now(), commit.identity, records);
+                }
+            });
         }
         self.check(&readers, &key, offset, deadline).await
     }
@@ -340,6 +352,7 @@ impl LedgerBackend {
                         return Err(stop(tail, stopped));
                     }
                 }
+                tail.read_on();
                 if tokio::time::timeout_at(deadline.into(), news.changed()).await.is_err() {
                     let text = "the ledger was not read up to the transaction's intent, or those before it did not end, in time";
                     return Err(timed_out(text, tail.trouble()).into());
@@ -366,6 +379,11 @@ impl LedgerBackend {
     }
 }
 
+/// Where a record lies that was sent before one that is there.
+fn written_at(delivery: &super::Delivery) -> Option<i64> {
+    delivery.try_result()?.ok().map(|record| record.offset)
+}
+
 async fn verdict_of(Written { key, readers }: &Written, deadline: Instant) -> Result<Option<bool>> {
     let Some((tail, _)) = readers.first() else { return Ok(None) };
     let mut news = tail.subscribe();
@@ -378,6 +396,7 @@ async fn verdict_of(Written { key, readers }: &Written, deadline: Instant) -> Re
             None => {}
         }
         tail.error().map_or(Ok(()), Err)?;
+        tail.read_on();
         if tokio::time::timeout_at(deadline.into(), news.changed()).await.is_err() {
             return Err(timed_out("the end of the transaction was not read from the ledger in time", tail.trouble()));
         }
@@ -520,6 +539,7 @@ async fn caught_up(tail: &Tail, deadline: Instant) -> Result<()> {
         if tail.with(|r| r.is_caught_up()) {
             return Ok(());
         }
+        tail.read_on();
         if tokio::time::timeout_at(deadline.into(), news.changed()).await.is_err() {
             return Err(timed_out("the ledger was not read to its end in time", tail.trouble()));
         }

@@ -9,6 +9,9 @@
 //! [`LedgerReader`] follows the one ledger partition of a share group. It carries no bytes: its caller asks what it
 //! [wants](LedgerReader::want), fetches that uncommitted, and hands over what came.
 //!
+//! What a member has written itself it need not read back: while nobody else writes, [`LedgerReader::handle_own_records`] takes
+//! its own records as read, and a transaction costs no fetch of the ledger.
+//!
 //! Two rules about forgetting are what makes it exactly-once, and both need to know what the consumer has asked for. It
 //! numbers its requests for records: 1, 2, 3 and so on.
 //! * **R1**: a tombstone frees its intent only for records that were asked for after it was read. So
@@ -20,6 +23,7 @@ mod check;
 mod error;
 mod fences;
 mod format;
+mod own;
 mod picture;
 mod range_index;
 mod reader;

@@ -115,6 +115,16 @@ impl Picture {
         self.open.values().flat_map(|t| &t.intents).copied()
     }
 
+    /// Whether a transaction of this producer has no marker yet.
+    pub(super) fn is_open(&self, producer_id: i64) -> bool {
+        self.open.contains_key(&producer_id)
+    }
+
+    /// The producers of open transactions.
+    pub(super) fn owners_open(&self) -> impl Iterator<Item = i64> + '_ {
+        self.open.keys().copied()
+    }
+
     /// The lowest offset of an open intent.
     pub(super) fn first_open(&self) -> Option<i64> {
         self.open().min()

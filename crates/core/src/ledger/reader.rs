@@ -3,6 +3,7 @@
 use super::error::LedgerError;
 use super::fences::Waits;
 use super::format::{FormatError, IntentKey, Layout, LedgerRecord};
+use super::own::OwnWrites;
 use super::picture::{IntentState, Picture};
 use super::standing::{self, Run, Standing};
 use super::upkeep::Upkeep;
@@ -81,6 +82,7 @@ pub struct LedgerReader {
     floor: u64,
     suspicions: u32,
     watched: Verdicts,
+    pub(super) own: OwnWrites,
     error: Option<LedgerError>,
     /// Grows with everything that may change a standing, a check or a verdict.
     changes: u64,
@@ -107,6 +109,7 @@ impl LedgerReader {
             floor: 0,
             suspicions: 0,
             watched: Verdicts::default(),
+            own: OwnWrites::default(),
             error: None,
             changes: 0,
         }
@@ -267,15 +270,19 @@ impl LedgerReader {
             Some(suspect) => self.look_at(suspect, records),
             None => self.read_batches(now, records),
         };
-        if let Err(error) = &result {
-            self.error = Some(error.clone());
-            self.changes += 1;
-            return result;
+        if result.is_err() {
+            return self.fail(result);
         }
         self.picture.handle_settled(self.lowest_ask);
         self.look_for_end();
         self.suspect(last_stable_offset);
         Ok(())
+    }
+
+    pub(super) fn fail(&mut self, result: Result<(), LedgerError>) -> Result<(), LedgerError> {
+        self.error = result.as_ref().err().cloned();
+        self.changes += 1;
+        result
     }
 
     /// The answer to a look at a suspect: it is still there, or reading begins anew.
@@ -331,6 +338,7 @@ impl LedgerReader {
             self.suspects.extend(self.picture.open().filter(|offset| *offset < began));
         }
         self.changes += u64::from(count > 0);
+        self.own.handle_batch(now, batch.producer_id);
         if batch.is_control() {
             self.read_markers(&batch, position)?;
         } else {
@@ -346,66 +354,80 @@ impl LedgerReader {
         let damaged = |this: &Self, e| this.damaged(batch.base_offset, e);
         for record in batch.control_records().map_err(|e| damaged(self, e))? {
             let record = record.map_err(|e| damaged(self, e))?;
-            let commit = match record.kind {
-                _ if record.offset < position => continue,
-                ControlRecordType::Commit => true,
-                ControlRecordType::Abort => false,
-                _ => continue,
-            };
-            self.watched.handle_marker(record.offset, batch.producer_id, commit);
-            if self.picture.handle_marker(batch.producer_id, commit, self.next_ask) {
-                self.forget_needless();
+            match record.kind {
+                _ if record.offset < position => {}
+                ControlRecordType::Commit => self.take_marker(record.offset, batch.producer_id, true),
+                ControlRecordType::Abort => self.take_marker(record.offset, batch.producer_id, false),
+                _ => {}
             }
         }
         Ok(())
     }
 
+    pub(super) fn take_marker(&mut self, offset: i64, producer_id: i64, commit: bool) {
+        self.own.handle_marker(producer_id);
+        self.watched.handle_marker(offset, producer_id, commit);
+        if self.picture.handle_marker(producer_id, commit, self.next_ask) {
+            self.forget_needless();
+        }
+    }
+
     fn read_data(&mut self, now: Instant, batch: &DecodedBatch, position: i64) -> Result<(), LedgerError> {
         let owner = ProducerIdentity { id: batch.producer_id, epoch: batch.producer_epoch };
-        let transactional = batch.is_transactional();
         for record in batch {
             let record = record.map_err(|e| self.damaged(batch.base_offset, e))?;
             if record.offset < position {
                 continue;
             }
-            let refuse = |this: &Self, error| this.refused(record.offset, error);
             let decoded = LedgerRecord::decode(record.key, record.value, self.config.layout);
-            match (decoded.map_err(|e| refuse(self, e))?, transactional) {
-                (LedgerRecord::Intent(key, intent), true) => {
-                    if intent.groups.iter().any(|g| self.config.layout.partition_for(&g.group) != self.partition) {
-                        return Err(refuse(self, FormatError::Damaged("a group that belongs to another partition")));
-                    }
-                    let group = self.config.group.clone();
-                    if self.picture.handle_intent(now, record.offset, owner, (key, intent), &group) {
-                        self.handle_raised();
-                    }
+            let decoded = decoded.map_err(|e| self.refused(record.offset, e))?;
+            self.take_record(now, record.offset, (owner, batch.is_transactional()), decoded)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_record(
+        &mut self,
+        now: Instant,
+        offset: i64,
+        (owner, transactional): (ProducerIdentity, bool),
+        record: LedgerRecord,
+    ) -> Result<(), LedgerError> {
+        let refuse = |this: &Self, error| Err(this.refused(offset, error));
+        match (record, transactional) {
+            (LedgerRecord::Intent(key, intent), true) => {
+                if intent.groups.iter().any(|g| self.config.layout.partition_for(&g.group) != self.partition) {
+                    return refuse(self, FormatError::Damaged("a group that belongs to another partition"));
                 }
-                (LedgerRecord::Tombstone(key), true) => self.picture.handle_tombstone(owner.id, key),
-                (LedgerRecord::Tombstone(key), false) => {
-                    if self.picture.retire(&key, self.next_ask) {
-                        self.forget_needless();
-                    }
-                }
-                (LedgerRecord::Generation { group, generation }, false) => {
-                    if group == self.config.group && self.picture.handle_generation(generation) {
-                        self.handle_raised();
-                    }
-                }
-                (LedgerRecord::Left { group, generation }, false) => {
-                    if group == self.config.group && self.picture.handle_left(generation) {
-                        self.handle_raised();
-                    }
-                }
-                (LedgerRecord::Intent(..), false) => {
-                    return Err(refuse(self, FormatError::Foreign("an intent outside a transaction")));
-                }
-                (LedgerRecord::Generation { .. } | LedgerRecord::Left { .. }, true) => {
-                    return Err(refuse(self, FormatError::Foreign("what holds for a group inside a transaction")));
+                if self.picture.handle_intent(now, offset, owner, (key, intent), &self.config.group) {
+                    self.handle_raised();
                 }
             }
-            if self.picture.ranges() > self.config.max_ranges && !self.make_room() {
-                return Err(LedgerError::TooLarge { partition: self.partition, limit: self.config.max_ranges });
+            (LedgerRecord::Tombstone(key), true) => self.picture.handle_tombstone(owner.id, key),
+            (LedgerRecord::Tombstone(key), false) => {
+                if self.picture.retire(&key, self.next_ask) {
+                    self.forget_needless();
+                }
             }
+            (LedgerRecord::Generation { group, generation }, false) => {
+                if group == self.config.group && self.picture.handle_generation(generation) {
+                    self.handle_raised();
+                }
+            }
+            (LedgerRecord::Left { group, generation }, false) => {
+                if group == self.config.group && self.picture.handle_left(generation) {
+                    self.handle_raised();
+                }
+            }
+            (LedgerRecord::Intent(..), false) => {
+                return refuse(self, FormatError::Foreign("an intent outside a transaction"));
+            }
+            (LedgerRecord::Generation { .. } | LedgerRecord::Left { .. }, true) => {
+                return refuse(self, FormatError::Foreign("what holds for a group inside a transaction"));
+            }
+        }
+        if self.picture.ranges() > self.config.max_ranges && !self.make_room() {
+            return Err(LedgerError::TooLarge { partition: self.partition, limit: self.config.max_ranges });
         }
         Ok(())
     }
@@ -446,6 +468,7 @@ impl LedgerReader {
         self.caught_up = false;
         self.suspicions = 0;
         self.suspects.clear();
+        self.own.forget();
         self.changes += 1;
     }
 
@@ -475,8 +498,21 @@ impl LedgerReader {
         }
     }
 
+    /// Where reading goes on, if the log was read to its end and nothing has to be looked at again.
+    pub(super) fn tail(&self) -> Option<i64> {
+        self.position.filter(|_| self.caught_up && self.suspects.is_empty() && self.error.is_none())
+    }
+
+    /// All up to this offset was read.
+    pub(super) fn move_to(&mut self, position: i64) {
+        self.position = Some(position);
+        self.changes += 1;
+        self.picture.handle_settled(self.lowest_ask);
+    }
+
     /// Remembers how the transaction of an intent ends that this producer id is about to write.
     pub fn watch(&mut self, key: IntentKey, producer_id: i64) {
+        self.own.begin(producer_id);
         self.watched.watch(key, producer_id);
     }
 

@@ -4,4 +4,5 @@ mod directed;
 mod forgetting;
 mod log;
 mod oracle;
+mod own;
 mod survey;

@@ -45,6 +45,7 @@ impl LedgerReader {
     /// The transaction of an own intent was committed; the broker is being told. `shared`: confirmations of a part of it come to other
     /// readers, and whoever knows them all says when it is [done](Self::handle_done).
     pub fn handle_committed(&mut self, key: &IntentKey, shared: bool) {
+        self.note_committed(key);
         let Some((_, entry)) = self.picture.get(key) else { return };
         if entry.native {
             // Once that is decided none of the records is acquired any more.

@@ -340,6 +340,25 @@ fn the_buffer_has_a_limit_and_room_comes_back() {
 }
 
 #[test]
+fn a_batch_may_be_larger_than_a_request_and_a_request_than_the_buffer() {
+    // Java takes such settings too.
+    let odd = ProducerConfig { batch_size: 2000, max_request_size: 500, buffer_memory: 1500, ..config() };
+    let mut bench = Bench::new(odd, None, 2);
+    bench.machine.handle_identity(ProducerIdentity { id: 9, epoch: 0 });
+    for partition in [0, 1] {
+        bench.append(partition, 8);
+    }
+    let sent = bench.sent();
+    let batches: Vec<Vec<Sent>> = sent.iter().map(|(_, batches)| batches.clone()).collect();
+    assert_eq!(batches, [vec![(0, 0, 0, 8)], vec![(1, 0, 0, 8)]]);
+    let wide = ProducerConfig { max_request_size: 1 << 20, buffer_memory: 1500, ..config() };
+    let mut bench = Bench::new(wide, None, 1);
+    let large = RecordParts { timestamp: 0, key: None, value: Some(&[0; 1500]), headers: &[] };
+    let refused = bench.machine.append(bench.now, TOPIC, 0, large);
+    assert!(matches!(refused, Err(AppendError::TooLarge { .. })), "{refused:?}");
+}
+
+#[test]
 fn linger_waits_and_next_deadline_tells_when() {
     let mut bench = Bench::new(ProducerConfig { linger: Duration::from_millis(5), ..config() }, None, 1);
     bench.machine.handle_identity(ProducerIdentity { id: 9, epoch: 0 });

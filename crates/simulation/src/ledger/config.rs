@@ -10,6 +10,8 @@ pub enum Planted {
     CheckSkipped,
     /// The check does not wait until the reader has come to the intent's own offset.
     CheckBehindOffset,
+    /// A member takes all that lies before its intent as read once that is written, whoever wrote it.
+    OwnReadBlind,
     /// The check reads with `read_committed`: it does not see open intents.
     ReadCommitted,
     /// The check passes over the member's own earlier intents.
@@ -54,9 +56,10 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::CheckSkipped,
         Self::CheckBehindOffset,
+        Self::OwnReadBlind,
         Self::ReadCommitted,
         Self::OwnIntentsIgnored,
         Self::ForgetAtTombstone,

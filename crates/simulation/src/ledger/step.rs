@@ -271,7 +271,7 @@ pub(super) fn apply(config: &Config, before: &State, action: Action) -> Option<S
         }
         Action::Send(at) => state.send(config, usize::from(at), true),
         Action::SendRelease(at) => state.send(config, usize::from(at), false),
-        Action::Arrive(at) => state.arrive(usize::from(at)),
+        Action::Arrive(at) => state.arrive(config, usize::from(at)),
         Action::Read(at) => state.read(config, usize::from(at)),
         Action::Reread(at) => state.reread(usize::from(at)),
         Action::Pass(at) => state.members[usize::from(at)].txn.phase = Phase::Committing,
@@ -416,7 +416,7 @@ impl State {
         self.wires[at].push(Wire { current: true, key, claims: txn.claims, tombstones });
     }
 
-    fn arrive(&mut self, at: usize) {
+    fn arrive(&mut self, config: &Config, at: usize) {
         let wire = self.wires[at].remove(0);
         let taken = wire.current && self.coordinators[at] == Coordinator::Ongoing;
         let offset = if taken { self.append(at as u8, wire) } else { 0 };
@@ -426,6 +426,11 @@ impl State {
         }
         if taken {
             (member.txn.phase, member.txn.reach) = (Phase::Checking, offset + 1);
+            // Without the fault that is one of the reader's steps, where it has read all before.
+            if config.planted(Planted::OwnReadBlind) && member.reads() && member.position <= offset {
+                member.position = offset;
+                self.read(config, at);
+            }
         } else {
             member.unstage();
             member.txn = Txn::default();

@@ -128,6 +128,12 @@ impl Log {
         self.fetch_between(from, i64::MAX)
     }
 
+    /// The end of the batch that has the offset before this one.
+    pub(super) fn batch_end(&self, offset: usize) -> usize {
+        let next = self.batches.values().map(|(next, _)| *next as usize).find(|next| *next >= offset);
+        next.unwrap_or(offset)
+    }
+
     pub(super) fn fetch_between(&self, from: i64, until: i64) -> Bytes {
         let wanted = self.batches.values().filter(|(next, _)| *next > from && *next <= until);
         wanted.flat_map(|(_, bytes)| bytes.to_vec()).collect()

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::log::*;
+use crate::transaction::ProducerIdentity;
 use proptest::prelude::*;
 use std::time::Instant;
 
@@ -10,19 +11,47 @@ const OFFSETS: i64 = 12;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Intent { producer: i64, first: i64, length: i64 },
-    Tombstone { producer: i64, which: prop::sample::Index },
-    Marker { producer: i64, commit: bool },
-    Read { most: usize },
+    Intent {
+        producer: i64,
+        first: i64,
+        length: i64,
+    },
+    Tombstone {
+        producer: i64,
+        which: prop::sample::Index,
+    },
+    Marker {
+        producer: i64,
+        commit: bool,
+    },
+    Read {
+        most: usize,
+    },
     Ask,
-    Settle { how_many: u64 },
+    Settle {
+        how_many: u64,
+    },
+    /// The reader's own producer ends its transaction, if one is open, and writes the next: tombstones, and an intent.
+    Own {
+        told: bool,
+        commit: bool,
+        tombstones: Vec<prop::sample::Index>,
+        first: i64,
+        length: i64,
+    },
+    /// Somebody ends the own producer's transaction.
+    Fence,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let producer = || 1..=PRODUCERS;
+    let index = any::<prop::sample::Index>;
+    let own = (any::<bool>(), prop::bool::weighted(0.8), prop::collection::vec(index(), 0..3), 0..OFFSETS, 0..4_i64);
     prop_oneof![
+        5 => own.prop_map(|(told, commit, tombstones, first, length)| Step::Own { told, commit, tombstones, first, length }),
+        1 => Just(Step::Fence),
         3 => (producer(), 0..OFFSETS, 0..4_i64).prop_map(|(producer, first, length)| Step::Intent { producer, first, length }),
-        2 => (producer(), any::<prop::sample::Index>()).prop_map(|(producer, which)| Step::Tombstone { producer, which }),
+        2 => (producer(), index()).prop_map(|(producer, which)| Step::Tombstone { producer, which }),
         3 => (producer(), any::<bool>()).prop_map(|(producer, commit)| Step::Marker { producer, commit }),
         4 => (1..6_usize).prop_map(|most| Step::Read { most }),
         1 => Just(Step::Ask),
@@ -100,6 +129,51 @@ impl Oracle {
     }
 }
 
+/// Producer of the member that reads.
+const OWN: i64 = 0;
+
+/// The own intent whose transaction is open.
+fn own_open(oracle: &Oracle) -> Option<u64> {
+    let last = oracle.events.iter().rev().find_map(|event| match *event {
+        Event::Intent { producer: OWN, counter, .. } => Some(Some(counter)),
+        Event::Marker { producer: OWN, .. } => Some(None),
+        _ => None,
+    });
+    last.flatten()
+}
+
+/// What the own producer writes, which the reader is told of; whether the reader has taken it as read.
+fn write_own(
+    (log, oracle, committed): (&mut Log, &mut Oracle, &mut Vec<u64>),
+    reader: &mut LedgerReader,
+    step: &Step,
+) -> bool {
+    let Step::Own { told, commit, tombstones, first, length } = step else { return false };
+    if let Some(open) = own_open(oracle) {
+        write(log, oracle, committed, &Step::Marker { producer: OWN, commit: *commit });
+        if *told && *commit {
+            reader.handle_committed(&key(open), false);
+        }
+    }
+    let base = oracle.events.len() as i64;
+    let mut records = Vec::new();
+    for which in tombstones.iter().filter(|_| !committed.is_empty()) {
+        let counter = committed[which.index(committed.len())];
+        records.push(LedgerRecord::Tombstone(key(counter)));
+        oracle.events.push(Event::Tombstone { producer: OWN, counter });
+    }
+    let (counter, last) = (oracle.events.len() as u64, first + length);
+    records.push(LedgerRecord::Intent(key(counter), intent_of("g", 0, claims(&[accept(*first, last)]))));
+    oracle.events.push(Event::Intent { producer: OWN, counter, first: *first, last });
+    assert_eq!(log.records(OWN, &records), base);
+    let owner = ProducerIdentity { id: OWN, epoch: 5 };
+    let before = reader.position();
+    reader.handle_own_records(Instant::now(), owner, (base..).zip(records).collect()).unwrap();
+    let taken = reader.position() != before;
+    assert!(!taken || reader.position() == Some(log.end));
+    taken
+}
+
 fn write(log: &mut Log, oracle: &mut Oracle, committed: &mut Vec<u64>, step: &Step) {
     match step {
         Step::Intent { producer, first, length } => {
@@ -141,8 +215,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Read { most } => {
-                    // Every event is one offset.
-                    let until = (position + most).min(oracle.events.len());
+                    // Every event is one offset; a batch comes whole.
+                    let until = log.batch_end((position + most).min(oracle.events.len()));
                     let bytes = log.fetch_between(position as i64, until as i64);
                     reader.handle_records(now, bytes, -1).unwrap();
                     oracle.read_at.resize(until, next_ask);
@@ -155,6 +229,20 @@ proptest! {
                 Step::Settle { how_many } => {
                     oracle.lowest_ask = (oracle.lowest_ask + how_many).min(next_ask);
                     reader.set_lowest_ask(oracle.lowest_ask);
+                }
+                Step::Fence => {
+                    if own_open(&oracle).is_some() {
+                        write(&mut log, &mut oracle, &mut committed, &Step::Marker { producer: OWN, commit: false });
+                    }
+                }
+                Step::Own { .. } => {
+                    let read_all_but_marker = position + usize::from(own_open(&oracle).is_some()) >= oracle.events.len();
+                    let taken = write_own((&mut log, &mut oracle, &mut committed), &mut reader, &step);
+                    prop_assert!(read_all_but_marker || !taken, "something of others was not read");
+                    if taken {
+                        position = oracle.events.len();
+                        oracle.read_at.resize(position, next_ask);
+                    }
                 }
                 step => write(&mut log, &mut oracle, &mut committed, &step),
             }
