@@ -3,6 +3,7 @@
 
 mod chaos;
 mod refusals;
+mod replicas;
 mod rights;
 mod scenarios;
 mod stage;
@@ -10,6 +11,11 @@ mod stage;
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use kafka_share_tests::acls::AUTHORIZER;
 use kafka_share_tests::kafka::RealKafka;
+use kafka_share_tests::kafka_cluster::RealCluster;
+use std::sync::{Mutex, PoisonError};
+
+/// One test with real brokers at a time.
+static BROKERS: Mutex<()> = Mutex::new(());
 
 async fn embedded(transaction_version: i16) {
     let bounds = GroupBounds { record_lock_ms: (1_000, 60_000), ..GroupBounds::default() };
@@ -32,6 +38,7 @@ async fn embedded_v2() {
 /// `KAFKA_SHARE_LEDGER_SEEDS=FROM..TO` runs others.
 #[test]
 fn members_that_stop_and_die_double_nothing() {
+    let _turn = BROKERS.lock().unwrap_or_else(PoisonError::into_inner);
     let seeds = std::env::var("KAFKA_SHARE_LEDGER_SEEDS").unwrap_or_default();
     let seeds = seeds.split_once("..").and_then(|(from, to)| Some(from.parse::<u64>().ok()?..to.parse::<u64>().ok()?));
     let test = "members_that_stop_and_die_double_nothing";
@@ -50,6 +57,7 @@ fn members_that_stop_and_die_double_nothing() {
 /// The newest and the first release with share groups, side by side, as they mostly wait.
 #[test]
 fn real_kafka() {
+    let _turn = BROKERS.lock().unwrap_or_else(PoisonError::into_inner);
     let run = |version: &str, properties: &[&str]| {
         let lock = "group.share.min.record.lock.duration.ms=1000";
         let properties = [properties, &[lock]].concat();
@@ -73,4 +81,12 @@ fn real_kafka() {
         scope.spawn(|| run("4.4.0", AUTHORIZER));
         scope.spawn(|| run("4.1.1", &[]));
     });
+}
+
+#[test]
+fn a_real_ledger_with_too_few_replicas_in_sync() {
+    let _turn = BROKERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(cluster) = RealCluster::start("a_real_ledger_with_too_few_replicas_in_sync", "4.4.0") else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(replicas::all_aborts_until_they_are_back(&cluster));
 }

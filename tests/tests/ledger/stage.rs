@@ -41,6 +41,16 @@ impl Stage {
     }
 
     pub(crate) async fn with_lock(bootstrap: &str, records: usize, lock: Duration) -> Stage {
+        Self::with(bootstrap, records, lock, (1, 1)).await
+    }
+
+    /// With so many replicas of each topic, and so many of the ledger that must be in sync.
+    pub(crate) async fn with(
+        bootstrap: &str,
+        records: usize,
+        lock: Duration,
+        (replicas, in_sync): (i16, i16),
+    ) -> Stage {
         let admin = Admin::new(ClientConfig::new(bootstrap)).unwrap();
         let stage = Stage {
             cluster: Arc::clone(admin.cluster()),
@@ -51,10 +61,11 @@ impl Stage {
             lock,
         };
         for topic in [&stage.input, &stage.output] {
-            admin.create_topic(NewTopic::new(topic, PARTITIONS).replication_factor(1)).await.unwrap();
+            let topic = NewTopic::new(topic, PARTITIONS).replication_factor(replicas);
+            admin.create_topic(topic).await.unwrap();
         }
-        let ledger = NewLedger::new().topic(&stage.ledger).partitions(2).replication_factor(1);
-        admin.create_ledger(&ledger).await.unwrap();
+        let ledger = NewLedger::new().topic(&stage.ledger).partitions(2);
+        admin.create_ledger(&ledger.replication_factor(replicas).min_in_sync_replicas(in_sync)).await.unwrap();
         stage.configure(&stage.group).await;
         stage.produce(0..records).await;
         stage
