@@ -88,6 +88,7 @@ pub use producer::{
     ProducerRecord, RecordMetadata, TransactionSession, TransactionalProducer, TransactionalProducerBuilder,
     TransactionalShareAcknowledger, transactional_acknowledgements_offered,
 };
+pub use properties::PropertyEffect;
 pub use reader::{PartitionReader, ReadBatch, ReadRecord};
 
 #[cfg(doctest)]

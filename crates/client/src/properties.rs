@@ -24,12 +24,42 @@ const OF_SECURITY: &[&str] = &["ssl.", "sasl."];
 /// Any other `security.protocol` is refused, so that nobody takes a connection for a safe one.
 const PLAIN: &str = "security.protocol is PLAINTEXT, which is all there is so far";
 
-/// Says in the log that a property has no effect on a kind of client, and why.
-pub(crate) fn warn_without_effect(client: &str, name: &str, own: &[(&str, &str)]) {
-    let known = own.iter().chain(WITHOUT_EFFECT).find(|(n, _)| *n == name).map(|(_, reason)| *reason);
-    let reason = known.or_else(|| OF_SECURITY.iter().any(|start| name.starts_with(start)).then_some(PLAIN));
-    match reason {
-        Some(reason) => tracing::warn!(client, name, reason, "property has no effect on this client"),
-        None => tracing::warn!(client, name, "property is not known to this client and has no effect"),
+/// What a property does for a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PropertyEffect {
+    /// It was taken.
+    Taken,
+    /// It is one of Kafka's and has no effect here, for this reason.
+    Without(&'static str),
+    /// It is not known to this kind of client.
+    Unknown,
+}
+
+/// What a property does that a kind of client does not take.
+pub(crate) fn without_effect(name: &str, own: &[(&str, &'static str)]) -> PropertyEffect {
+    let known = own.iter().find(|(n, _)| *n == name).or_else(|| WITHOUT_EFFECT.iter().find(|(n, _)| *n == name));
+    let of_security = || OF_SECURITY.iter().any(|start| name.starts_with(start)).then_some(PLAIN);
+    match known.map(|(_, reason)| *reason).or_else(of_security) {
+        Some(reason) => PropertyEffect::Without(reason),
+        None => PropertyEffect::Unknown,
+    }
+}
+
+/// Says in the log that a property is not taken by a kind of client, and why.
+pub(crate) fn warn_without_effect(client: &str, name: &str, own: &[(&str, &'static str)]) {
+    warn_of(client, name, without_effect(name, own));
+}
+
+/// The same where it is known already.
+pub(crate) fn warn_of(client: &str, name: &str, effect: PropertyEffect) {
+    match effect {
+        PropertyEffect::Taken => {}
+        PropertyEffect::Without(reason) => {
+            tracing::warn!(client, name, reason, "property has no effect on this client");
+        }
+        PropertyEffect::Unknown => {
+            tracing::warn!(client, name, "property is not known to this client and has no effect");
+        }
     }
 }

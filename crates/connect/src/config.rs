@@ -115,6 +115,14 @@ impl ConnectorConfig {
     /// # Errors
     /// JSON that is not of this form, and every setting that is wrong, by name.
     pub fn from_json(text: &str, worker: &WorkerConfig) -> Result<Self, ConnectError> {
+        Self::new(Self::properties_of(text)?, worker)
+    }
+
+    /// The properties in a connector's JSON, as [`ConnectorConfig::from_json`] reads them.
+    ///
+    /// # Errors
+    /// JSON that is not of this form.
+    pub fn properties_of(text: &str) -> Result<Properties, ConnectError> {
         let json: serde_json::Value =
             serde_json::from_str(text).map_err(|e| ConnectError::config(format!("the connector is not JSON: {e}")))?;
         let object = json.as_object().ok_or_else(|| ConnectError::config("the connector is not a JSON object"))?;
@@ -135,7 +143,7 @@ impl ConnectorConfig {
         if let Some(name) = object.get("name").and_then(|n| n.as_str()) {
             properties.insert("name".into(), name.to_owned());
         }
-        Self::new(properties, worker)
+        Ok(properties)
     }
 
     /// From properties.

@@ -69,11 +69,13 @@ mod renewal;
 mod restart;
 mod schema;
 mod schema_cache;
+pub mod settings;
 pub mod sinks;
 mod status;
 mod supervisor;
 pub mod task;
 pub mod transforms;
+pub mod validate;
 pub mod worker;
 mod worker_task;
 
@@ -86,6 +88,7 @@ pub use restart::RestartPolicy;
 pub use schema::{Schema, SchemaType};
 pub use status::{TargetState, TaskState, TaskStatus};
 pub use task::{ErrantRecordReporter, SinkConnector, SinkTask, SinkTaskContext};
+pub use validate::{Validation, validate};
 pub use worker::Worker;
 pub use worker_task::WorkerShareSinkTask;
 

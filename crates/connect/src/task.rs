@@ -72,6 +72,17 @@ pub trait SinkConnector: Send + Sync {
         vec![properties.clone(); max_tasks]
     }
 
+    /// Names of the sink's own settings, beside those of all connectors, so that others are told to be unknown when settings
+    /// are [validated](crate::validate()); `None` where it does not say.
+    fn settings(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// Version of the sink, for its status.
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
     /// Whether outputs can be part of a Kafka transaction through [`SinkTaskContext::producer`].
     fn supports_exactly_once(&self) -> bool {
         false

@@ -104,6 +104,12 @@ impl Worker {
         self.board.read()
     }
 
+    /// What all tasks are told to do.
+    #[must_use]
+    pub fn target(&self) -> TargetState {
+        *self.target.borrow()
+    }
+
     /// The metrics of a task at this moment, under Connect's names (`sink-task-metrics`, `connector-task-metrics`,
     /// `task-error-metrics`), and those of share groups (`share-sink-task-metrics`); `None` where there is no such task.
     #[must_use]

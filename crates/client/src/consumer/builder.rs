@@ -5,7 +5,7 @@ use super::shared::{Options, Shared};
 use crate::config::{boolean, check_millis, millis};
 use crate::ledger::{AckBackendChoice, LedgerSettings};
 use crate::net::Cluster;
-use crate::properties::warn_without_effect;
+use crate::properties::{PropertyEffect, warn_of, without_effect};
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::share_acks::AckOutcome;
 use kafka_share_core::share_consumer::{ConsumerConfig, ShareConsumer};
@@ -145,6 +145,16 @@ impl ShareConsumerBuilder {
     /// # Errors
     /// As [`from_properties`](Self::from_properties).
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let effect = self.set_and_tell(name, value)?;
+        warn_of("share consumer", name, effect);
+        Ok(())
+    }
+
+    /// Sets one property by its Kafka name, and tells what it does, where [`set`](Self::set) says so in the log.
+    ///
+    /// # Errors
+    /// As [`from_properties`](Self::from_properties).
+    pub fn set_and_tell(&mut self, name: &str, value: &str) -> Result<PropertyEffect> {
         let config = |text: String| Error::new(ErrorKind::Config, text);
         if let Some((_, reason)) = REFUSED.iter().find(|(n, _)| *n == name) {
             return Err(config(format!("{name} cannot be set on a share consumer: {reason}")));
@@ -175,9 +185,9 @@ impl ShareConsumerBuilder {
             "allow.auto.create.topics" => self.creates_topics = boolean(name, value)?,
             _ if self.ledger.set(name, value)? => {}
             _ if self.client.set(name, value)? => {}
-            _ => warn_without_effect("share consumer", name, WITHOUT_EFFECT),
+            _ => return Ok(without_effect(name, WITHOUT_EFFECT)),
         }
-        Ok(())
+        Ok(PropertyEffect::Taken)
     }
 
     /// Connection settings. Beside a [`cluster`](Self::cluster) they are refused where the cluster's own are others.
@@ -316,7 +326,11 @@ impl ShareConsumerBuilder {
         self
     }
 
-    fn validate(&self) -> Result<()> {
+    /// Looks whether the settings fit together, as [`build`](Self::build) does; no runtime is needed for that.
+    ///
+    /// # Errors
+    /// Settings that make no sense.
+    pub fn validate(&self) -> Result<()> {
         let config = |text: &str| Err(Error::new(ErrorKind::Config, text));
         if self.group_id.is_empty() {
             return config("group.id is empty");

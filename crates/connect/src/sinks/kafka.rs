@@ -31,6 +31,10 @@ impl SinkConnector for KafkaConnector {
     fn supports_exactly_once(&self) -> bool {
         true
     }
+
+    fn settings(&self) -> Option<&'static [&'static str]> {
+        Some(&["target.topic"])
+    }
 }
 
 /// In `target.topic`: the topic of a record, as transforms have left it.

@@ -8,6 +8,9 @@ pub use kafka::KafkaSink;
 
 use crate::{ConnectError, SinkConnector};
 
+/// Classes that [`connector`] knows, by their short names.
+pub const CLASSES: &[&str] = &["file", "kafka"];
+
 /// A connector by its class: `file` or `kafka`.
 ///
 /// # Errors

@@ -1,5 +1,8 @@
 //! `kshare connect` as a user runs it, on an embedded broker.
 
+mod rest;
+mod validate;
+
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer, ProducerRecord};
 use kafka_share_broker::EmbeddedBroker;
 use std::collections::BTreeSet;
@@ -8,17 +11,17 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(90);
-const RECORDS: usize = 200;
+pub(crate) const LIMIT: Duration = Duration::from_secs(90);
+pub(crate) const RECORDS: usize = 200;
 
-struct Bench {
+pub(crate) struct Bench {
     broker: EmbeddedBroker,
     admin: Admin,
-    folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Bench {
-    async fn start(values: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) async fn start(values: impl IntoIterator<Item = String>) -> Self {
         let broker = EmbeddedBroker::builder().topic("in", 2).topic("out", 2).start().await.expect("broker");
         let servers = broker.bootstrap_servers();
         let admin = Admin::new(ClientConfig::new(&servers)).expect("admin");
@@ -36,7 +39,7 @@ impl Bench {
         Bench { broker, admin, folder }
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("path").to_owned()
     }
 
@@ -55,7 +58,7 @@ impl Bench {
     }
 }
 
-fn values() -> impl Iterator<Item = String> {
+pub(crate) fn values() -> impl Iterator<Item = String> {
     (0..RECORDS).map(|i| format!("v{i:04}"))
 }
 
