@@ -5,6 +5,8 @@
 //! tasks than partitions, a slow task holds up only its own records, and records are redelivered one by one. It says
 //! ACCEPT for what was put, RELEASE for what may work later, REJECT for what never will.
 //!
+//! [How to write a sink](guide), from its first line to running it.
+//!
 //! # Records
 //! `key.converter`, `value.converter` and `header.converter` ([`converter::Converter`]) take `bytes` (the default), `string`,
 //! `json`, `boolean`, `short`, `int`, `long`, `float` and `double`, or the classes of Connect's converters; with
@@ -60,6 +62,8 @@ pub mod converter;
 mod dead_letters;
 pub mod error;
 mod group;
+#[doc = include_str!("../guide.md")]
+pub mod guide {}
 mod held;
 mod metrics;
 mod orders;

@@ -1,5 +1,6 @@
 //! `kshare bench`: what it costs to consume, to produce and to do both in transactions, beside other clients in one run.
 
+mod connect;
 mod consume;
 mod peer;
 mod place;
@@ -36,6 +37,7 @@ does what they ask for, prints one line such as {\"records\": 1000000, \"seconds
 Examples:
   kshare bench
   kshare bench produce --size 1024
+  kshare bench connect --rounds 5
   kshare bench transactions --records-per-transaction 1,100
   kshare bench consume --bootstrap-server HOST:9092 --records 200000
   kshare bench --rounds 5 --peer 'java=java -cp kafka-clients.jar:classes share.Bench'";
@@ -46,6 +48,8 @@ enum What {
     Consume(consume::ConsumeArgs),
     /// Writes records with an idempotent producer, acks=all.
     Produce(produce::ProduceArgs),
+    /// Consumes by the sink driver, beside the bare consumer.
+    Connect(connect::ConnectArgs),
     /// Consumes, produces and commits, in transactions of so many records.
     Transactions(transactions::TransactionsArgs),
 }
@@ -76,6 +80,7 @@ pub(crate) async fn run(args: BenchArgs) -> Result<(), Failure> {
     match args.what {
         None => consume::run(args.consume).await,
         Some(What::Consume(args)) => consume::run(args).await,
+        Some(What::Connect(args)) => connect::run(args).await,
         Some(What::Produce(args)) => produce::run(args).await,
         Some(What::Transactions(args)) => transactions::run(args).await,
     }

@@ -10,5 +10,6 @@ mod killed;
 mod limits;
 mod lives;
 mod refused;
+mod shows;
 mod states;
 mod transformed;

@@ -30,6 +30,9 @@ pub(super) async fn run(args: Consume, options: &Options) -> Result<(), Failure>
         for record in &polled {
             consumer.acknowledge(&record)?;
         }
+        if options.commits {
+            consumer.commit_sync(PATIENCE).await?;
+        }
         progress.done();
     }
     consumer.commit_sync(PATIENCE).await?;

@@ -1,5 +1,6 @@
 //! This project's client in `kshare bench`: does as a peer does, and says how long it took.
 
+mod connect;
 mod consume;
 mod produce;
 mod transactions;
@@ -27,6 +28,9 @@ struct Options {
     /// Records fetched ahead.
     #[arg(long, default_value_t = 0)]
     prefetch: usize,
+    /// Acknowledgements are committed after each poll.
+    #[arg(long)]
+    commits: bool,
     /// Acknowledgements in the transaction.
     #[arg(long, conflicts_with = "ledger")]
     native: bool,
@@ -37,6 +41,7 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Connect(connect::Connect),
     Consume(consume::Consume),
     Produce(produce::Produce),
     Transactions(transactions::Transactions),
@@ -44,6 +49,7 @@ enum What {
 
 pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
     match args.what {
+        What::Connect(what) => connect::run(what, &args.options).await,
         What::Consume(what) => consume::run(what, &args.options).await,
         What::Produce(what) => produce::run(what).await,
         What::Transactions(what) => transactions::run(what, &args.options).await,
