@@ -9,9 +9,9 @@ use tokio::runtime::Runtime;
 const PROGRAM: &str = "share.Consumers";
 
 /// Runs the program on the clients of a release.
-fn run(clients: &str, bootstrap: &str) {
+fn run(clients: &str, arguments: &[&str]) {
     let jars = kafka::jars(clients).unwrap_or_else(|e| panic!("the jars of Kafka {clients}: {e}"));
-    let printed = succeed(JavaProject::build("share").command_with(&jars, PROGRAM).arg(bootstrap));
+    let printed = succeed(JavaProject::build("share").command_with(&jars, PROGRAM).args(arguments));
     assert!(printed.contains(&format!("ok {clients}")), "{printed}");
 }
 
@@ -21,7 +21,7 @@ fn on_embedded(test: &str, clients: &str) {
     }
     let runtime = Runtime::new().expect("a runtime");
     let broker = runtime.block_on(EmbeddedBroker::builder().nodes(3).start()).expect("a broker");
-    run(clients, &broker.bootstrap_servers());
+    run(clients, &[&broker.bootstrap_servers(), "exact"]);
     let left = broker.with_cluster(|cluster, _| cluster.share_dump());
     let held: i64 = left.partitions.iter().map(|p| p.acquired + p.pending).sum();
     assert_eq!((left.sessions.len(), held), (0, 0), "consumers that close leave nothing behind: {left:?}");
@@ -29,7 +29,7 @@ fn on_embedded(test: &str, clients: &str) {
 
 fn on_real(test: &str, version: &str) {
     let Some(kafka) = RealKafka::start(test, version) else { return };
-    run(version, &kafka.bootstrap());
+    run(version, &[&kafka.bootstrap()]);
 }
 
 #[test]

@@ -85,8 +85,8 @@ async fn fill(admin: &Admin) {
     // Who is killed says no goodbye: its locks and its membership end by themselves, and each try costs a delivery.
     let settings = [
         ("share.auto.offset.reset", "earliest"),
-        ("share.record.lock.duration.ms", "1000"),
-        ("share.session.timeout.ms", "1500"),
+        ("share.record.lock.duration.ms", "3000"),
+        ("share.session.timeout.ms", "4000"),
         ("share.heartbeat.interval.ms", "400"),
         ("share.delivery.count.limit", "10"),
     ];
@@ -123,7 +123,7 @@ async fn killed_after_every_step(bootstrap: &str, postgres: &Postgres) -> Vec<St
         let topic = receipts(&admin).await;
         assert!(table.len().abs_diff(topic.len()) <= 10, "{step}: at most one batch apart while nobody recovers");
     }
-    assert!(run(bootstrap, postgres, &log, 4_000, None));
+    assert!(run(bootstrap, postgres, &log, 8_000, None));
     let (table, left) = postgres.orders().await;
     assert_eq!(left, 0, "transactions are prepared still");
     assert_eq!(table, receipts(&admin).await, "table and topic agree");

@@ -32,9 +32,18 @@ const SCRIPTS: &[(&str, Script)] = &[
     ("producers", records::producers),
 ];
 
+/// What differs once more on fresh brokers is a difference, and not a real broker that is late on a busy machine.
 #[test]
 fn corners_are_answered_as_kafka_does() {
-    let Some(kafka) = RealKafka::start("corners_are_answered_as_kafka_does", "4.4.0") else { return };
+    let Some(first) = round() else { return };
+    eprintln!("{first}");
+    let again = round();
+    assert_eq!(again, None, "\n{}", again.as_deref().unwrap_or_default());
+}
+
+/// Plays all on fresh brokers; answers what differs.
+fn round() -> Option<String> {
+    let kafka = RealKafka::start("corners_are_answered_as_kafka_does", "4.4.0")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let broker = runtime.block_on(EmbeddedBroker::builder().transactional_acks(false).start()).expect("a broker");
     let ours = broker.bootstrap_servers().parse().expect("an address");
@@ -46,10 +55,12 @@ fn corners_are_answered_as_kafka_does() {
             player.lines
         };
         let (ours, theirs) = (play(ours), play(kafka.address()));
-        assert_eq!(ours.len(), theirs.len(), "{name}");
+        if ours.len() != theirs.len() {
+            differences.push_str(&format!("== {name}: {} lines, and {} of Kafka\n", ours.len(), theirs.len()));
+        }
         for (ours, theirs) in ours.iter().zip(&theirs).filter(|(ours, theirs)| ours != theirs) {
             differences.push_str(&format!("== {name}\nours  {ours}\nkafka {theirs}\n"));
         }
     }
-    assert!(differences.is_empty(), "\n{differences}");
+    if differences.is_empty() { None } else { Some(differences) }
 }

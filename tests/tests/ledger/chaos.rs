@@ -18,7 +18,10 @@ use std::time::{Duration, Instant};
 
 const RECORDS: usize = 400;
 const MEMBERS: usize = 5;
+/// On the embedded broker, which hands records out as often as it takes.
 const LOCK_MS: u64 = 1_000;
+/// On a real one, which gives records up at a limit: more than a step takes on a busy machine.
+const REAL_LOCK_MS: u64 = 2_500;
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// What the members share.
@@ -28,6 +31,7 @@ struct World {
     output: String,
     ledger: String,
     group: String,
+    lock_ms: u64,
     over: AtomicBool,
     kills: AtomicUsize,
     pauses: AtomicUsize,
@@ -78,7 +82,8 @@ impl<'a> Life<'a> {
         }
         if self.dice.one_in(18) {
             self.world.pauses.fetch_add(1, Ordering::Relaxed);
-            let past = if self.dice.one_in(3) { 3 * LOCK_MS } else { LOCK_MS };
+            let lock = self.world.lock_ms;
+            let past = if self.dice.one_in(3) { 3 * lock } else { lock };
             std::thread::sleep(Duration::from_millis(past + self.dice.below(400)));
         }
         Ok(())
@@ -232,7 +237,7 @@ pub(crate) fn embedded(transaction_version: i16, seed: u64) {
     let builder = EmbeddedBroker::builder().nodes(3).transactional_acks(false).group_bounds(bounds);
     let broker = runtime.block_on(builder.transaction_version(transaction_version).start()).expect("a broker");
     let name = format!("seed {seed}, transaction.version {transaction_version}");
-    run(&name, seed, (RECORDS, "10000"), &broker.bootstrap_servers(), |world| trouble(&broker, world, seed));
+    run(&name, seed, (RECORDS, "10000", LOCK_MS), &broker.bootstrap_servers(), |world| trouble(&broker, world, seed));
 }
 
 /// Server properties of a Kafka for [`real`].
@@ -246,29 +251,30 @@ pub(crate) const PROPERTIES: &[&str] = &[
 
 /// On a real Kafka, whose ledger is compacted all the time.
 pub(crate) fn real(bootstrap: &str, release: &str, seed: u64) {
-    run(&format!("seed {seed}, Kafka {release}"), seed, (RECORDS / 2, "25"), bootstrap, |_| {});
+    run(&format!("seed {seed}, Kafka {release}"), seed, (RECORDS / 2, "25", REAL_LOCK_MS), bootstrap, |_| {});
 }
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
 }
 
-/// With so many records, and so many deliveries of each.
+/// With so many records, so many deliveries of each, and locks of so many milliseconds.
 fn run(
     name: &str,
     seed: u64,
-    (records, deliveries): (usize, &str),
+    (records, deliveries, lock_ms): (usize, &str, u64),
     bootstrap: &str,
     trouble: impl FnOnce(&World) + Send,
 ) {
     let runtime = runtime();
-    let stage = runtime.block_on(prepare(bootstrap, records, deliveries));
+    let stage = runtime.block_on(prepare(bootstrap, records, deliveries, lock_ms));
     let world = World {
         bootstrap: bootstrap.to_owned(),
         input: stage.input.clone(),
         output: stage.output.clone(),
         ledger: stage.ledger.clone(),
         group: stage.group.clone(),
+        lock_ms,
         over: AtomicBool::new(false),
         kills: AtomicUsize::new(0),
         pauses: AtomicUsize::new(0),
@@ -296,7 +302,7 @@ fn run(
     eprintln!("{name}: {kills} kills, {pauses} pauses, {conflicts} aborts, {:?}", started.elapsed());
 }
 
-async fn prepare(bootstrap: &str, records: usize, deliveries: &str) -> Stage {
+async fn prepare(bootstrap: &str, records: usize, deliveries: &str, lock_ms: u64) -> Stage {
     let stage = Stage::set(bootstrap, records).await;
     let admin = stage.admin();
     let resource = ConfigResource::Topic(stage.ledger.clone());
@@ -307,12 +313,12 @@ async fn prepare(bootstrap: &str, records: usize, deliveries: &str) -> Stage {
         ("min.cleanable.dirty.ratio", Some("0.01")),
     ];
     admin.incremental_alter_configs(&resource, &eager).await.unwrap();
-    let lock = LOCK_MS.to_string();
+    let (lock, session) = (lock_ms.to_string(), (2 * lock_ms).to_string());
     let settings = [
         ("share.record.lock.duration.ms", lock.as_str()),
         ("share.delivery.count.limit", deliveries),
         ("share.heartbeat.interval.ms", "200"),
-        ("share.session.timeout.ms", "2000"),
+        ("share.session.timeout.ms", session.as_str()),
     ];
     admin.alter_share_group_configs(&stage.group, &settings).await.unwrap();
     stage

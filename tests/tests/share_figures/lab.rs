@@ -3,24 +3,30 @@
 use kafka_share::admin::{AutoOffsetReset, NewTopic, ShareGroupSettings};
 use kafka_share::net::Cluster;
 use kafka_share::{
-    AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord, ShareConsumerBuilder,
+    AckType, AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Outcome, Producer, ProducerRecord,
+    ShareConsumerBuilder,
 };
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) use kafka_share_tests::share::{numbers, receive};
+pub(crate) use kafka_share_tests::share::{Counts, assert_came, assert_numbers, numbers, receive};
 
 /// More than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// One turn of waiting.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
+/// What figures of the embedded broker are of.
+pub(crate) const EMBEDDED: &str = "embedded";
+
 /// A cluster.
 pub(crate) struct Lab {
     /// What the figures are of.
     pub(crate) broker: &'static str,
+    pub(crate) counts: Counts,
     pub(crate) servers: String,
     pub(crate) cluster: Arc<Cluster>,
     admin: Admin,
@@ -37,10 +43,11 @@ impl Lab {
     pub(crate) fn new(broker: &'static str, servers: &str) -> Lab {
         let cluster = Cluster::new(ClientConfig::new(servers)).unwrap();
         let admin = Admin::on(Arc::clone(&cluster));
-        // Long enough that what is written together is one batch.
-        let linger = Duration::from_millis(50);
+        // What is written together is one batch, which the flush ends.
+        let linger = Duration::from_secs(5);
         let producer = Producer::builder("").cluster(Arc::clone(&cluster)).linger(linger).build().unwrap();
-        Lab { broker, servers: servers.to_owned(), cluster, admin, producer }
+        let counts = if broker == EMBEDDED { Counts::Exact } else { Counts::AtMost };
+        Lab { broker, counts, servers: servers.to_owned(), cluster, admin, producer }
     }
 
     /// A topic, and a group that reads it from its start.
@@ -101,6 +108,33 @@ pub(crate) fn subscribed(place: &Place, builder: ShareConsumerBuilder) -> KafkaS
     consumer
 }
 
+/// Accepts what comes until `all` records are acknowledged, and tells what came. On the embedded broker each acknowledgement
+/// is taken; a real one may notice the end of a connection late, and take back what was acquired since.
+pub(crate) async fn accept_all(lab: &Lab, consumer: &KafkaShareConsumer, all: usize) -> Vec<(u32, i16)> {
+    let (mut came, mut done) = (Vec::new(), BTreeSet::new());
+    let end = Instant::now() + 2 * LONG;
+    while done.len() < all {
+        assert!(Instant::now() < end, "{} of {all} are acknowledged", done.len());
+        let records = consumer.poll(SHORT).await.unwrap();
+        let taken = consumer.acknowledge_all(&records, AckType::Accept).unwrap();
+        assert!(taken == records.len() || lab.counts == Counts::AtMost, "{taken} of {}", records.len());
+        came.extend(numbers(&[records]));
+        consumer.commit_sync(LONG).await.unwrap();
+        for told in consumer.poll_outcomes() {
+            if told.outcome == Outcome::Acknowledged {
+                assert!((told.first_offset..=told.last_offset).all(|offset| done.insert(offset)), "twice: {told:?}");
+            } else {
+                assert_eq!(lab.counts, Counts::AtMost, "{told:?}");
+            }
+        }
+    }
+    if lab.counts == Counts::AtMost {
+        came.sort_unstable();
+        came.dedup_by_key(|(number, _)| *number);
+    }
+    came
+}
+
 /// Waits until something is so.
 pub(crate) async fn until(what: &str, mut check: impl FnMut() -> bool) {
     let end = Instant::now() + LONG;
@@ -111,7 +145,7 @@ pub(crate) async fn until(what: &str, mut check: impl FnMut() -> bool) {
 }
 
 /// Records that the outcomes told since the last call are of; all must be one of `allowed`.
-pub(crate) fn outcomes(consumer: &KafkaShareConsumer, allowed: &[kafka_share::Outcome]) -> i64 {
+pub(crate) fn outcomes(consumer: &KafkaShareConsumer, allowed: &[Outcome]) -> i64 {
     let told = consumer.poll_outcomes();
     assert!(told.iter().all(|o| allowed.contains(&o.outcome)), "{told:?}");
     told.iter().map(|o| o.last_offset - o.first_offset + 1).sum()

@@ -15,7 +15,7 @@ use kafka_share_messages::ApiKey;
 use kafka_share_tests::kafka::RealKafka;
 use kafka_share_tests::kafka_cluster::RealCluster;
 use kafka_share_tests::proxy::Proxy;
-use lab::{LONG, Lab, receive};
+use lab::{EMBEDDED, LONG, Lab, receive};
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -71,14 +71,14 @@ async fn embedded_broker() {
     let named = EmbeddedBroker::builder().listen([behind]).advertise_port(proxy.address().port());
     let _behind = named.start().await.unwrap();
     proxy.lead_to(behind);
-    let proxied = Lab::new("embedded", &proxy.address().to_string());
-    all(Lab::new("embedded", &direct.bootstrap_servers()), proxied, proxy).await.end();
+    let proxied = Lab::new(EMBEDDED, &proxy.address().to_string());
+    all(Lab::new(EMBEDDED, &direct.bootstrap_servers()), proxied, proxy).await.end();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_broker_of_three_nodes() {
     let broker = EmbeddedBroker::builder().nodes(3).start().await.unwrap();
-    members::record_limit_on_three_brokers(Arc::new(Lab::new("embedded", &broker.bootstrap_servers()))).await;
+    members::record_limit_on_three_brokers(Arc::new(Lab::new(EMBEDDED, &broker.bootstrap_servers()))).await;
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn free_port() -> SocketAddr {
 async fn authorisation_withdrawn_is_returned_by_poll() {
     for key in [ApiKey::SHARE_FETCH, ApiKey::SHARE_GROUP_HEARTBEAT] {
         let broker = EmbeddedBroker::builder().start().await.unwrap();
-        let lab = Lab::new("embedded", &broker.bootstrap_servers());
+        let lab = Lab::new(EMBEDDED, &broker.bootstrap_servers());
         let place = lab.place(1).await;
         lab.produce(&place, 0, 0..1).await;
         let consumer = lab.member(&place);

@@ -1,6 +1,6 @@
 //! Members: how soon a new one has work, how soon another gets what one leaves, and a producer beside one.
 
-use crate::lab::{LONG, Lab, Place, limit, numbers, receive, subscribed, until};
+use crate::lab::{Counts, LONG, Lab, Place, assert_came, limit, numbers, receive, subscribed, until};
 use kafka_share::net::Cluster;
 use kafka_share::{AcknowledgementMode, AcquireMode, ClientConfig, Producer, ProducerRecord};
 use std::sync::Arc;
@@ -52,14 +52,14 @@ async fn after_unsubscribe(lab: &Lab, max_wait: Duration) -> Duration {
         let second = subscribed(&place, lab.builder(&place).fetch_max_wait(max_wait));
         // It has its assignment and a session once it has this one.
         lab.produce(&place, 0, 10..11).await;
-        assert_eq!(numbers(&receive(&second, 1).await), [(10, 1)]);
-        let waiting = tokio::spawn(async move { (numbers(&receive(&second, 10).await), Instant::now()) });
+        assert_came(&receive(&second, 1).await, [10], 1, lab.counts);
+        let waiting = tokio::spawn(async move { (receive(&second, 10).await, Instant::now()) });
         tokio::time::sleep(Duration::from_millis(50)).await;
         let started = Instant::now();
         first.unsubscribe();
         let (got, at) = waiting.await.unwrap();
         times.push(at - started);
-        assert_eq!(got, (0..10).map(|n| (n, 2)).collect::<Vec<_>>());
+        assert_came(&got, 0..10, 2, lab.counts);
     }
     times.sort_unstable();
     times[1]
@@ -147,14 +147,16 @@ pub(crate) async fn record_limit_on_three_brokers(lab: Arc<Lab>) {
     let builder = lab.builder(&place).acquire_mode(AcquireMode::RecordLimit).max_poll_records(10);
     let strict = subscribed(&place, builder);
     let held = receive(&strict, 1).await;
-    assert_eq!(numbers(&held).len(), 10);
+    assert!((1..=10).contains(&numbers(&held).len()));
     // Records that were locked are counted as delivered, whether or not the application saw them.
     strict.close(LONG).await.unwrap();
     let next = lab.member(&place);
     let all = numbers(&receive(&next, 300).await);
     let locked = all.iter().filter(|(_, deliveries)| *deliveries == 2).count();
     lab.show("records locked on three brokers with a limit of 10", locked);
-    assert_eq!((all.len(), locked), (300, 10));
+    assert_eq!(all.len(), 300);
+    // A real broker may not count all, as the group had no member left.
+    assert!(locked <= 10 && (locked == 10 || lab.counts == Counts::AtMost), "{locked} locked");
     next.close(LONG).await.unwrap();
 }
 

@@ -4,6 +4,7 @@ use kafka_share::admin::{AutoOffsetReset, NewTopic, ShareGroupSettings};
 use kafka_share::net::Cluster;
 use kafka_share::{
     AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, Producer, ProducerRecord, ShareConsumerBuilder,
+    ShareRecords,
 };
 use kafka_share_messages::ApiKey;
 use std::ops::Range;
@@ -11,12 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) use kafka_share_tests::share::{numbers, receive, total};
+pub(crate) use kafka_share_tests::share::{Counts, assert_came, assert_numbers, numbers, receive, total};
 
 /// More than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// One turn of waiting.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
+/// The longest lock that brokers allow. What is free sooner than [`AT_ONCE`] did not wait for its end.
+pub(crate) const LOCK: Duration = Duration::from_secs(60);
+/// Long enough for the busiest machine.
+pub(crate) const AT_ONCE: Duration = Duration::from_secs(50);
 
 /// Which release, so far as scenarios tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +35,7 @@ pub(crate) enum Release {
 /// A cluster.
 pub(crate) struct Lab {
     pub(crate) release: Release,
+    pub(crate) counts: Counts,
     pub(crate) servers: String,
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) admin: Admin,
@@ -43,14 +49,14 @@ pub(crate) struct Place {
 }
 
 impl Lab {
-    pub(crate) async fn new(servers: &str, release: Release) -> Lab {
+    pub(crate) async fn new(servers: &str, release: Release, counts: Counts) -> Lab {
         let cluster = Cluster::new(ClientConfig::new(servers)).unwrap();
         let features = cluster.features(Instant::now() + LONG).await.unwrap();
         let fetch = features.range(ApiKey::SHARE_FETCH).map(|(_, max)| max);
         assert_eq!(fetch == Some(1), release == Release::V4_1, "{fetch:?}");
         let admin = Admin::on(Arc::clone(&cluster));
         let producer = Producer::builder("").cluster(Arc::clone(&cluster)).linger(Duration::ZERO).build().unwrap();
-        Lab { release, servers: servers.to_owned(), cluster, admin, producer }
+        Lab { release, counts, servers: servers.to_owned(), cluster, admin, producer }
     }
 
     /// Whether the brokers know version 2 of the RPCs of share consumers.
@@ -66,6 +72,17 @@ impl Lab {
     /// Delivery count of a record that went back `times` to the group as a session ended: Kafka 4.1 does not count those.
     pub(crate) fn after_lost_sessions(&self, times: i16) -> i16 {
         if self.release == Release::V4_1 { 1 } else { 1 + times }
+    }
+
+    /// Asserts that these records came, each once, for the `deliveries`th time so far as the broker knows.
+    #[track_caller]
+    pub(crate) fn came(&self, got: &[ShareRecords], numbers: impl IntoIterator<Item = u32>, deliveries: i16) {
+        assert_came(got, numbers, deliveries, self.counts);
+    }
+
+    /// A topic, and a group that reads it from its start with the longest locks.
+    pub(crate) async fn place_with_long_locks(&self) -> Place {
+        self.place_with(1, ShareGroupSettings::new().record_lock_duration(LOCK)).await
     }
 
     /// A topic, and a group that reads it from its start.

@@ -1,8 +1,9 @@
 //! Acquisition locks: renewed, lost, and how many there are.
 
-use crate::lab::{EXPLICIT, LONG, Lab, SHORT, numbers, receive, total};
+use crate::lab::{Counts, EXPLICIT, LONG, Lab, SHORT, assert_numbers, numbers, receive, total};
 use kafka_share::admin::ShareGroupSettings;
 use kafka_share::{AckType, AcquireMode, ErrorCode, ErrorKind, Outcome};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 fn short_locks(time: Duration) -> ShareGroupSettings {
@@ -10,7 +11,7 @@ fn short_locks(time: Duration) -> ShareGroupSettings {
 }
 
 pub(crate) async fn renewed_locks_hold(lab: &Lab) {
-    const LOCK: Duration = Duration::from_secs(8);
+    const LOCK: Duration = Duration::from_secs(12);
     let place = lab.place_with(1, short_locks(LOCK)).await;
     lab.produce(&place, 0..1).await;
     let consumer = lab.member(&place, EXPLICIT);
@@ -27,7 +28,7 @@ pub(crate) async fn renewed_locks_hold(lab: &Lab) {
     }
     let other = lab.member(&place, EXPLICIT);
     let started = Instant::now();
-    while started.elapsed() < LOCK + LOCK / 2 {
+    while started.elapsed() < LOCK + LOCK / 4 {
         consumer.acknowledge_with(&record, AckType::Renew).unwrap();
         assert_eq!(consumer.commit_sync(LONG).await.unwrap()[&(place.topic.clone(), 0)], Outcome::Acknowledged);
         assert!(other.poll(SHORT).await.unwrap().is_empty(), "the record is locked");
@@ -75,8 +76,15 @@ pub(crate) async fn lost_locks_have_outcomes(lab: &Lab) {
     let late = lab.member(&place, EXPLICIT);
     let records = receive(&late, 5).await;
     let other = lab.member(&place, EXPLICIT);
-    let again = receive(&other, 5).await;
-    assert_eq!(numbers(&again), (0..5).map(|n| (n, 2)).collect::<Vec<_>>());
+    // Those that came first may come once more, if the others are so late.
+    let (mut again, until) = (BTreeSet::new(), Instant::now() + LONG);
+    while again.len() < 5 {
+        assert!(Instant::now() < until, "{again:?}");
+        for (number, count) in numbers(&[other.poll(SHORT).await.unwrap()]) {
+            assert!(count > 1 || lab.counts == Counts::AtMost, "{number} for the first time again");
+            again.insert(number);
+        }
+    }
     // Either it is known already that they are lost, or the broker says so.
     let taken = records.iter().flatten().filter(|r| match late.acknowledge(r) {
         Ok(()) => true,
@@ -116,14 +124,12 @@ pub(crate) async fn record_limit_locks_no_more_than_asked_for(lab: &Lab) {
         return;
     }
     let held = receive(&strict, 10).await;
-    assert_eq!(total(&held), 10);
+    assert!(held.iter().all(|records| records.len() <= 10));
     // All others are free, although they are of the same batch.
     let other = lab.member(&place, EXPLICIT);
-    let rest = receive(&other, 90).await;
-    let mut all = numbers(&held);
-    all.extend(numbers(&rest));
-    all.sort_unstable();
-    assert_eq!(all, (0..100).map(|n| (n, 1)).collect::<Vec<_>>());
+    let rest = receive(&other, 100 - total(&held)).await;
+    let all = [numbers(&held), numbers(&rest)].concat();
+    assert_numbers(&all, 0..100, 1, lab.counts);
     strict.close(LONG).await.unwrap();
     other.close(LONG).await.unwrap();
 }

@@ -12,7 +12,7 @@ mod rights;
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use kafka_share_tests::acls::AUTHORIZER;
 use kafka_share_tests::kafka::RealKafka;
-use lab::{Lab, Release};
+use lab::{Counts, Lab, Release};
 use std::sync::Arc;
 
 macro_rules! scenarios {
@@ -21,7 +21,7 @@ macro_rules! scenarios {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
                 let broker = super::embedded().await;
-                let lab = super::Lab::new(&broker.bootstrap_servers(), super::Release::V4_4).await;
+                let lab = super::Lab::new(&broker.bootstrap_servers(), super::Release::V4_4, super::Counts::Exact).await;
                 super::$module::$name(&lab).await;
             })*
         }
@@ -100,7 +100,7 @@ fn on_real(test: &str, version: &str, release: Release) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let lab = Arc::new(Lab::new(&kafka.bootstrap(), release).await);
+        let lab = Arc::new(Lab::new(&kafka.bootstrap(), release, Counts::AtMost).await);
         let broker = kafka.address();
         tokio::join!(
             all(Arc::clone(&lab)),

@@ -1,17 +1,14 @@
 //! Members that come, go and share the work.
 
-use crate::lab::{EXPLICIT, IMPLICIT, LONG, Lab, SHORT, joined, numbers, receive};
+use crate::lab::{AT_ONCE, EXPLICIT, IMPLICIT, LONG, Lab, SHORT, joined, numbers, receive};
 use kafka_share::admin::{NewTopic, ShareGroupSettings};
 use kafka_share::{AckType, ErrorCode, Outcome};
 use kafka_share_messages::ShareFetchRequest;
 use kafka_share_tests::raw::Raw;
 use std::time::{Duration, Instant};
 
-/// Locks last 30 s: what comes sooner did not wait for one.
-const AT_ONCE: Duration = Duration::from_secs(25);
-
 pub(crate) async fn unsubscribing_frees_records_at_once(lab: &Lab) {
-    let place = lab.place(1).await;
+    let place = lab.place_with_long_locks().await;
     lab.produce(&place, 0..10).await;
     let first = lab.member(&place, EXPLICIT);
     receive(&first, 10).await;
@@ -19,20 +16,18 @@ pub(crate) async fn unsubscribing_frees_records_at_once(lab: &Lab) {
     joined(&second).await;
     let started = Instant::now();
     first.unsubscribe();
-    let count = lab.after_lost_sessions(1);
-    assert_eq!(numbers(&receive(&second, 10).await), (0..10).map(|n| (n, count)).collect::<Vec<_>>());
+    lab.came(&receive(&second, 10).await, 0..10, lab.after_lost_sessions(1));
     assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
     // And it can come back.
     assert!(first.subscription().is_empty());
     first.subscribe([&place.topic]).unwrap();
     second.close(LONG).await.unwrap();
-    let count = lab.after_lost_sessions(2);
-    assert_eq!(numbers(&receive(&first, 10).await), (0..10).map(|n| (n, count)).collect::<Vec<_>>());
+    lab.came(&receive(&first, 10).await, 0..10, lab.after_lost_sessions(2));
     first.close(LONG).await.unwrap();
 }
 
 pub(crate) async fn closing_frees_records_at_once(lab: &Lab) {
-    let place = lab.place(1).await;
+    let place = lab.place_with_long_locks().await;
     lab.produce(&place, 0..10).await;
     let first = lab.member(&place, EXPLICIT);
     let records = receive(&first, 10).await;
@@ -40,8 +35,7 @@ pub(crate) async fn closing_frees_records_at_once(lab: &Lab) {
     let started = Instant::now();
     first.close(LONG).await.unwrap();
     let second = lab.member(&place, EXPLICIT);
-    let count = lab.after_lost_sessions(1);
-    assert_eq!(numbers(&receive(&second, 9).await), (1..10).map(|n| (n, count)).collect::<Vec<_>>());
+    lab.came(&receive(&second, 9).await, 1..10, lab.after_lost_sessions(1));
     assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
     second.close(LONG).await.unwrap();
 }
@@ -55,19 +49,29 @@ pub(crate) async fn two_members_share_partitions_without_overlap(lab: &Lab) {
     }
     lab.produce_batches(&place, 0, 0..100, 5).await;
     lab.produce_batches(&place, 1, 100..200, 5).await;
-    let mut seen = Vec::new();
-    let mut by_member = [0, 0];
+    let (mut seen, mut by_member, mut written) = (Vec::new(), [0, 0], 200);
     let until = Instant::now() + LONG;
-    while seen.len() < 200 && Instant::now() < until {
+    loop {
         for (at, member) in members.iter().enumerate() {
             let got = numbers(&[member.poll(SHORT).await.unwrap()]);
             by_member[at] += got.len();
-            seen.extend(got);
+            seen.extend(got.iter().map(|(number, _)| *number));
+        }
+        assert!(Instant::now() < until, "{} of {written} came, {by_member:?}", seen.len());
+        if seen.len() < written as usize {
+            continue;
+        }
+        if by_member.iter().all(|n| *n > 0) {
+            break;
+        }
+        // Who came second may have no assignment yet.
+        for partition in [0, 1] {
+            lab.produce_to(&place, partition, written..written + 5).await;
+            written += 5;
         }
     }
     seen.sort_unstable();
-    assert_eq!(seen, (0..200).map(|n| (n, 1)).collect::<Vec<_>>());
-    assert!(by_member.iter().all(|n| *n > 0), "{by_member:?}");
+    assert_eq!(seen, (0..written).collect::<Vec<_>>());
     for member in members {
         member.close(LONG).await.unwrap();
     }
@@ -106,7 +110,7 @@ pub(crate) async fn join_to_first_record_is_quick(lab: &Lab) {
 
 /// Somebody else goes on with the member's share session, so that its next request has an epoch that the broker refuses.
 pub(crate) async fn r002_a_session_whose_epoch_is_refused_frees_its_records_at_once(lab: &Lab) {
-    let place = lab.place(1).await;
+    let place = lab.place_with_long_locks().await;
     lab.produce(&place, 0..5).await;
     let consumer = lab.member(&place, EXPLICIT);
     let records = receive(&consumer, 5).await;
@@ -133,9 +137,7 @@ pub(crate) async fn r002_a_session_whose_epoch_is_refused_frees_its_records_at_o
     let refused = Outcome::Refused(ErrorCode::INVALID_SHARE_SESSION_EPOCH);
     assert_eq!(outcomes[&(place.topic.clone(), 0)], refused, "{outcomes:?}");
     let started = Instant::now();
-    let again = receive(&consumer, 5).await;
-    let count = lab.after_lost_sessions(1);
-    assert_eq!(numbers(&again), (0..5).map(|n| (n, count)).collect::<Vec<_>>());
+    lab.came(&receive(&consumer, 5).await, 0..5, lab.after_lost_sessions(1));
     assert!(started.elapsed() < AT_ONCE, "they waited for their locks: {:?}", started.elapsed());
     consumer.close(LONG).await.unwrap();
 }

@@ -3,11 +3,14 @@
 use crate::lab::{EXPLICIT, LONG, Lab, Place, SHORT, numbers, receive};
 use kafka_share::admin::ShareGroupSettings;
 use kafka_share::{AckType, ErrorCode, ErrorKind, KafkaShareConsumer, Outcome};
+use kafka_share_messages::fetch_request::{FetchPartition, FetchTopic};
+use kafka_share_messages::{FetchRequest, ShareGroupHeartbeatRequest};
 use kafka_share_tests::acls::{self, Resource};
+use kafka_share_tests::raw::Raw;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Within which a member that polls hears of it: less than a heartbeat is away.
+/// Within which a member that polls hears of it once the broker refuses: less than a heartbeat is away.
 const TOLD_WITHIN: Duration = Duration::from_secs(12);
 
 fn rare_heartbeats() -> ShareGroupSettings {
@@ -32,11 +35,12 @@ async fn withdrawn(lab: &Lab, broker: SocketAddr, place: &Place, resource: Resou
         consumer.acknowledge(&record).unwrap();
     }
     consumer.commit_sync(LONG).await.unwrap();
-    assert_eq!(consumer.poll_outcomes().len(), 1, "the first five were taken");
+    let taken: i64 = consumer.poll_outcomes().iter().map(|o| o.last_offset - o.first_offset + 1).sum();
+    assert_eq!(taken, 5, "the first five were taken");
 
     acls::deny_read(broker, resource, name).unwrap();
-    let started = Instant::now();
-    refused(&consumer, code, started + TOLD_WITHIN).await;
+    until_in_force(broker, place, code);
+    refused(&consumer, code, Instant::now() + TOLD_WITHIN).await;
     // What it still has in hand: nobody says that it was taken.
     let mut given = 0;
     for record in held.iter().flatten().skip(5) {
@@ -76,6 +80,29 @@ async fn withdrawn(lab: &Lab, broker: SocketAddr, place: &Place, resource: Resou
     came.sort_unstable();
     assert_eq!(came.iter().map(|(number, _)| *number).collect::<Vec<_>>(), expected, "five come again, ten are new");
     consumer.close(LONG).await.unwrap();
+}
+
+/// Waits until the broker refuses a stranger: entries take effect a moment after their answer.
+fn until_in_force(broker: SocketAddr, place: &Place, code: ErrorCode) {
+    let (until, mut raw) = (Instant::now() + LONG, Raw::connect(broker).unwrap());
+    let partition = FetchPartition { partition_max_bytes: 1, current_leader_epoch: -1, ..Default::default() };
+    let topic = FetchTopic { topic: place.topic.as_str().into(), partitions: vec![partition], ..Default::default() };
+    let fetch = FetchRequest { max_bytes: 1, session_epoch: -1, topics: vec![topic], ..Default::default() };
+    let leave = ShareGroupHeartbeatRequest {
+        group_id: place.group.as_str().into(),
+        member_id: "stranger".into(),
+        member_epoch: -1,
+        ..Default::default()
+    };
+    loop {
+        let answer = raw.call(&fetch, 12).unwrap();
+        let of_topic = answer.responses.iter().flat_map(|t| &t.partitions).any(|p| p.error_code == code);
+        if of_topic || raw.latest(&leave).unwrap().error_code == code {
+            return;
+        }
+        assert!(Instant::now() < until, "the entries take no effect");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
 }
 
 async fn refused(consumer: &KafkaShareConsumer, code: ErrorCode, until: Instant) {

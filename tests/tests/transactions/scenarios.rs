@@ -284,7 +284,8 @@ pub(crate) async fn r056_a_commit_after_the_coordinators_timeout_says_so(bootstr
     let (cluster, topic) = topic(bootstrap, 1).await;
     let admin = Admin::on(Arc::clone(&cluster));
     let builder = TransactionalProducer::builder("", &name("txn")).cluster(Arc::clone(&cluster));
-    let producer = builder.transaction_timeout(Duration::from_secs(3)).build().unwrap();
+    // Longer than the second transaction takes.
+    let producer = builder.transaction_timeout(Duration::from_secs(8)).build().unwrap();
     producer.init_transactions().await.unwrap();
     producer.begin_transaction().unwrap();
     producer.send(ProducerRecord::new(&topic).value("late")).await.unwrap().await.unwrap();

@@ -131,7 +131,8 @@ pub(crate) async fn papers_of_other_clusters_and_ids_are_refused_and_change_noth
 
 pub(crate) async fn a_prepared_transaction_that_is_too_old_is_aborted_and_its_commit_says_so(bootstrap: &str) {
     let (cluster, topic) = topic(bootstrap, 1).await;
-    let short = settings(bootstrap, &topic).transaction_timeout(Duration::from_secs(3));
+    // Longer than the steps up to the paper take.
+    let short = settings(bootstrap, &topic).transaction_timeout(Duration::from_secs(8));
     let session = TransactionSession::open(short).await.unwrap();
     session.begin().await.unwrap();
     send(&session, &topic, "old").await;

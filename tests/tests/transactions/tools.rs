@@ -6,7 +6,7 @@ use kafka_share::{Compression, ProducerRecord, TransactionalProducer};
 use kafka_share_tests::kafka::RealKafka;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Records of one batch.
 const RECORDS: usize = 10;
@@ -18,7 +18,9 @@ pub(crate) async fn kafka_tools_find_our_batches_well_formed(kafka: &RealKafka) 
     for codec in Compression::ALL {
         let builder = TransactionalProducer::builder("", &id(codec)).cluster(Arc::clone(&cluster)).compression(codec);
         // It stays open for longer than the tools take to start.
-        let producer = builder.transaction_timeout(Duration::from_secs(600)).build().unwrap();
+        // What is sent together is one batch, which the flush ends.
+        let builder = builder.transaction_timeout(Duration::from_secs(600)).linger(Duration::from_secs(5));
+        let producer = builder.build().unwrap();
         producer.init_transactions().await.unwrap();
         producer.begin_transaction().unwrap();
         send_batch(&producer, &topic).await;
@@ -43,7 +45,14 @@ pub(crate) async fn kafka_tools_find_our_batches_well_formed(kafka: &RealKafka) 
     for producer in producers {
         producer.abort_transaction().await.unwrap();
     }
-    check(&dump(kafka, &topic));
+    // The last markers come after the answer.
+    let (until, all) = (Instant::now() + Duration::from_secs(60), 2 * Compression::ALL.len());
+    loop {
+        let dump = dump(kafka, &topic);
+        if dump.matches("endTxnMarker: ").count() >= all || Instant::now() > until {
+            return check(&dump);
+        }
+    }
 }
 
 async fn send_batch(producer: &TransactionalProducer, topic: &str) {
