@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets, each for a while, from the committed seeds; fails on the first crash.
+# Runs the fuzz targets, each for a while, from the committed seeds; fails if one crashes.
 #
 # usage: fuzz/run.sh SECONDS [TARGET ...]
 #
