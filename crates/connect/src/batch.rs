@@ -52,8 +52,8 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(polled: &'a ShareRecords, renewal: Renewal) -> Self {
-        let rows = Vec::with_capacity(polled.len());
+    /// `rows` is empty, and may have room.
+    pub(crate) fn new(polled: &'a ShareRecords, rows: Vec<Row>, renewal: Renewal) -> Self {
         Batch { polled, rows, failure: None, over: false, cut: false, renewal }
     }
 
@@ -152,6 +152,11 @@ pub(crate) struct Part<'a> {
 }
 
 impl Converted {
+    pub(crate) fn clear(&mut self) {
+        self.records.clear();
+        self.rows.clear();
+    }
+
     pub(crate) fn part(&self, range: Range<usize>) -> Part<'_> {
         Part { records: &self.records[range.clone()], rows: &self.rows[range] }
     }

@@ -79,7 +79,7 @@ mod status;
 mod supervisor;
 pub mod task;
 pub mod transforms;
-pub mod validate;
+mod validate;
 pub mod worker;
 mod worker_task;
 

@@ -8,9 +8,9 @@ use kafka_share::{ShareRecord, ShareRecords, Str};
 use std::sync::atomic::Ordering;
 
 impl WorkerShareSinkTask {
-    pub(super) fn convert_all(&mut self, polled: &ShareRecords, batch: &mut Batch<'_>) -> Converted {
-        let mut converted =
-            Converted { records: Vec::with_capacity(polled.len()), rows: Vec::with_capacity(polled.len()) };
+    pub(super) fn convert_all(&mut self, polled: &ShareRecords, batch: &mut Batch<'_>, converted: &mut Converted) {
+        converted.records.reserve(polled.len());
+        converted.rows.reserve(polled.len());
         let (mut topic, mut held) = (Str::default(), Held::default());
         for (row, record) in polled.iter().enumerate() {
             if topic != record.topic() {
@@ -29,7 +29,6 @@ impl WorkerShareSinkTask {
             }
         }
         self.counters.holds(held);
-        converted
     }
 
     fn convert(&mut self, topic: &Str, record: &ShareRecord<'_>) -> Result<Option<SinkRecord>, ConnectError> {

@@ -4,7 +4,7 @@ mod convert;
 mod put;
 mod settle;
 
-use crate::batch::{Batch, Fate};
+use crate::batch::{Batch, Converted, Fate, Row};
 use crate::converter::SchemaCache;
 use crate::error::Blame;
 use crate::held::Held;
@@ -44,6 +44,8 @@ pub struct WorkerShareSinkTask {
     schemas: [SchemaCache; 3],
     /// When the sink was flushed last.
     flushed: Instant,
+    /// Room of the batch before, for the next one.
+    room: (Converted, Vec<Row>),
 }
 
 impl std::fmt::Debug for WorkerShareSinkTask {
@@ -92,7 +94,18 @@ impl WorkerShareSinkTask {
         consumer.subscribe(&config.topics)?;
         let schemas = config.schemas_cache_sizes.map(SchemaCache::new);
         let flushed = Instant::now();
-        Ok(WorkerShareSinkTask { config, number, sink, consumer, producer, context, counters, schemas, flushed })
+        Ok(WorkerShareSinkTask {
+            config,
+            number,
+            sink,
+            consumer,
+            producer,
+            context,
+            counters,
+            schemas,
+            flushed,
+            room: Default::default(),
+        })
     }
 
     /// Runs until it is told to stop, or until the task fails. Ends orderly in both cases: nothing is accepted that was not
@@ -189,8 +202,9 @@ impl WorkerShareSinkTask {
     async fn batch(&mut self, records: &ShareRecords, orders: &Orders) -> Result<bool, ConnectError> {
         let lock = self.consumer.acquisition_lock_timeout();
         let renewal = Renewal::new(Vec::with_capacity(records.len()), lock).telling(Arc::clone(&self.counters));
-        let mut batch = Batch::new(records, renewal);
-        let converted = self.convert_all(records, &mut batch);
+        let (mut converted, rows) = std::mem::take(&mut self.room);
+        let mut batch = Batch::new(records, rows, renewal);
+        self.convert_all(records, &mut batch, &mut converted);
         self.counters.deliveries.store(batch.most_deliveries(), Ordering::Relaxed);
         self.counters.meters.count(Counted::Redelivered, batch.redelivered());
         self.put_all(&converted, &mut batch, orders).await;
@@ -203,11 +217,14 @@ impl WorkerShareSinkTask {
         {
             failure.add(&format!("; what was not accepted of its batch is released: {}", self.counters.held()));
         }
-        let settled = self.settle(records, &mut batch).await;
+        let settled = self.settle(records, &mut batch, orders).await;
         let released = batch.has(Fate::Release);
         self.judge_time(&batch);
         self.counters.deliveries.store(0, Ordering::Relaxed);
         self.counters.holds(Held::default());
+        converted.clear();
+        batch.rows.clear();
+        self.room = (converted, batch.rows);
         batch.failure.map_or(settled.map(|()| released), Err)
     }
 

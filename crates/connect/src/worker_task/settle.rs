@@ -4,7 +4,7 @@ use super::{COMMIT, WorkerShareSinkTask};
 use crate::ConnectError;
 use crate::batch::{Batch, Fate};
 use crate::metrics::Counted;
-use crate::orders::CLOSE;
+use crate::orders::{CLOSE, Orders};
 use kafka_share::{AckOutcome, AckType, ErrorKind, Outcome, ShareRecords};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -22,7 +22,12 @@ struct Tally {
 impl WorkerShareSinkTask {
     /// Acknowledges by fate, what a transaction has not done already. Undecided records are released. Counted is what the
     /// brokers have taken, or, in implicit mode, what is on its way.
-    pub(super) async fn settle(&mut self, polled: &ShareRecords, batch: &mut Batch<'_>) -> Result<(), ConnectError> {
+    pub(super) async fn settle(
+        &mut self,
+        polled: &ShareRecords,
+        batch: &mut Batch<'_>,
+        orders: &Orders,
+    ) -> Result<(), ConnectError> {
         let said = match batch.rows.iter().all(|row| row.fate == Fate::Accept) {
             true => self.accept_all(polled, batch),
             false => self.acknowledge_each(batch),
@@ -33,8 +38,13 @@ impl WorkerShareSinkTask {
         }
         let limit = if batch.cut { CLOSE } else { COMMIT };
         let began = Instant::now();
-        let result = self.consumer.commit_sync(limit).await;
-        let taken = result.as_ref().is_ok_and(|all| all.values().all(|o| *o == Outcome::Acknowledged));
+        let result = tokio::select! {
+            biased;
+            result = self.consumer.commit_sync(limit) => result.map(|all| all.values().all(|o| *o == Outcome::Acknowledged)),
+            // They are sent all the same, again when the consumer is closed.
+            () = orders.grace_over(CLOSE) => Ok(false),
+        };
+        let taken = *result.as_ref().unwrap_or(&false);
         self.counters.meters.committed(began.elapsed(), taken);
         self.count(&said, &self.failures());
         match result {

@@ -180,8 +180,12 @@ async fn r151_locks_are_renewed_while_a_put_takes_longer_than_the_lock() {
     let (sink, puts) = waiting(1, Duration::from_secs(14));
     let config = bench.config(&[("tasks.max", "2"), ("share.acquisition.lock.timeout.ms", "6000")]);
     let mut worker = Worker::start(config, sink).await.expect("worker");
+    until(&worker, "slow", |s| s.iter().any(|t| t.slow)).await;
     until(&worker, "10 accepted", |s| accepted(s) == 10).await;
     bench.all_done(&[(0, 10)]).await;
+    let renewed = (0..2).filter_map(|t| worker.metrics(t)?.get("records-renewed-total")).sum::<f64>();
+    let lost = (0..2).filter_map(|t| worker.metrics(t)?.get("records-lock-lost-total")).sum::<f64>();
+    assert!(renewed >= 10.0 && lost == 0.0, "renewed {renewed}, lost {lost}");
     worker.stop(PATIENCE).await;
     let mut rows: Vec<(i64, i16)> = puts.lock().expect("puts").iter().map(|p| (p.1, p.2)).collect();
     rows.sort_unstable();

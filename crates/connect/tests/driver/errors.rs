@@ -53,6 +53,25 @@ async fn r145_tolerance_none_fails_the_task_and_loses_nothing() {
     assert!(second.puts().iter().flat_map(|p| &p.records).any(|r| r.0 == 5 && r.2 == 2));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r142_an_error_of_the_task_is_tried_once_and_releases_everything() {
+    let bench = Bench::start(1).await;
+    bench.load(1, values(10), false).await;
+    let sink = Scripted::new(|_, _| Err(ConnectError::config("no such table")));
+    let mut worker = Worker::start(bench.config(&[]), sink.boxed()).await.expect("worker");
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
+    let status = worker.status();
+    assert!(failure(&status).is_some_and(|w| w.contains("no such table")), "{status:?}");
+    assert_eq!((accepted(&status), released(&status), rejected(&status)), (0, status[0].read, 0));
+    assert_eq!(sink.puts().len(), 1);
+    worker.stop(PATIENCE).await;
+    let second = Scripted::new(|_, _| Ok(()));
+    let mut worker = Worker::start(bench.config(&[]), second.boxed()).await.expect("worker");
+    bench.all_done(&[(0, 10)]).await;
+    worker.stop(PATIENCE).await;
+    assert_eq!(second.stored(), values(10));
+}
+
 fn reporting() -> Scripted {
     Scripted::new(|records, context| {
         for record in records.iter().filter(|r| r.offset == 3) {
