@@ -9,6 +9,7 @@ pub mod kafka;
 pub mod kafka_cluster;
 mod kafka_process;
 pub mod memory;
+pub mod postgres;
 pub mod proxy;
 pub mod raw;
 pub mod requirements;

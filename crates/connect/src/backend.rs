@@ -5,21 +5,23 @@ use kafka_share::ledger::{DEFAULT_LEDGER_TOPIC, NewLedger};
 use kafka_share::{Admin, ErrorCode, ErrorKind};
 use std::time::{Duration, Instant};
 
-const BACKEND: &str = "share.ack.transaction.backend";
+pub(crate) const BACKEND: &str = "share.ack.transaction.backend";
 const TOPIC: &str = "share.ack.ledger.topic";
 const AUTO_CREATE: &str = "ledger.auto.create";
 const SETTINGS: [&str; 4] = [BACKEND, TOPIC, AUTO_CREATE, "share.ack.ledger.sweep.interval.ms"];
 /// How long the cluster may take to say what it offers.
 const FEATURES: Duration = Duration::from_secs(30);
 
-/// What one of a task's two clients is told of the ledger, both are: they must look at the same one.
+/// What one of a task's two clients is told of the ledger, both are: they must look at the same one. Answers whether nobody
+/// has said by which way.
 pub(crate) fn agree<'a>(
     own: impl Fn(&str) -> Option<&'a str>,
     semantics: DeliverySemantics,
     consumer: &mut Properties,
     producer: &mut Properties,
-) -> Result<(), ConnectError> {
+) -> Result<bool, ConnectError> {
     let exactly_once = semantics == DeliverySemantics::ExactlyOnce;
+    let mut by_default = false;
     for name in SETTINGS {
         let of = |props: &Properties| props.get(name).map(|v| v.trim().to_owned());
         let mut told = vec![("the connector", own(name).map(str::to_owned)), ("its consumer", of(consumer))];
@@ -36,7 +38,10 @@ pub(crate) fn agree<'a>(
         }
         let value = match told.into_iter().next() {
             Some((_, value)) => value,
-            None if name == BACKEND && exactly_once => "auto".to_owned(),
+            None if name == BACKEND && exactly_once => {
+                by_default = true;
+                "auto".to_owned()
+            }
             None => continue,
         };
         if exactly_once {
@@ -48,7 +53,7 @@ pub(crate) fn agree<'a>(
         Some("none") if exactly_once => Err(ConnectError::config(format!(
             "{BACKEND}=none forbids what share.delivery.semantics=exactly-once needs: set it to auto, native, ledger or both"
         ))),
-        Some("auto" | "native" | "ledger" | "both" | "none") | None => Ok(()),
+        Some("auto" | "native" | "ledger" | "both" | "none") | None => Ok(by_default),
         Some(other) => {
             Err(ConnectError::config(format!("{BACKEND}={other}: auto, native, ledger, both or none is expected")))
         }

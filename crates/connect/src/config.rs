@@ -3,7 +3,8 @@
 use crate::converter::Converter;
 use crate::problems::{Problem, Problems};
 use crate::transforms::TransformationChain;
-use crate::{ConnectError, Properties, RestartPolicy};
+use crate::{ConnectError, ExactlyOnceSupport, Properties, RestartPolicy};
+use std::fmt;
 use std::time::Duration;
 
 /// `share.delivery.semantics`
@@ -12,7 +13,8 @@ pub enum DeliverySemantics {
     /// Acknowledged after the sink has the record.
     #[default]
     AtLeastOnce,
-    /// Output and acknowledgement are one Kafka transaction; for sinks that write to the same cluster.
+    /// Output and acknowledgement are one Kafka transaction, for sinks that write to the same cluster; or the sink stores
+    /// with its output which records it has, and passes over them when they come again.
     ExactlyOnce,
 }
 
@@ -26,11 +28,33 @@ pub enum Tolerance {
     All,
 }
 
+/// Properties for logs: what may hold a secret is not shown.
+pub(crate) struct Redacted<'a>(pub(crate) &'a Properties);
+
+impl fmt::Debug for Redacted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            ["password", "secret", "token", "credential", "jaas", "private.key", "keystore.key", "connection.url"]
+                .iter()
+                .any(|w| name.contains(w))
+        };
+        f.debug_map().entries(self.0.iter().map(|(n, v)| (n, if secret(n) { "[hidden]" } else { v }))).finish()
+    }
+}
+
 /// Settings of a worker (`connect-distributed.properties`).
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct WorkerConfig {
     /// All properties of the file.
     pub properties: Properties,
+}
+
+/// Without secrets.
+impl fmt::Debug for WorkerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerConfig").field("properties", &Redacted(&self.properties)).finish()
+    }
 }
 
 impl WorkerConfig {
@@ -47,7 +71,7 @@ impl WorkerConfig {
 }
 
 /// Settings of a connector, together with what its worker gives.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ConnectorConfig {
     /// Name of the connector.
     pub name: String,
@@ -107,6 +131,27 @@ pub struct ConnectorConfig {
     pub consumer: Properties,
     /// Producer properties: the worker's `producer.*`, then `producer.override.*`.
     pub producer: Properties,
+    /// How exactly-once is kept.
+    pub(crate) support: ExactlyOnceSupport,
+    /// `share.ack.transaction.backend` is what it is because nobody has said anything.
+    pub(crate) backend_by_default: bool,
+}
+
+/// Without secrets.
+impl fmt::Debug for ConnectorConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectorConfig")
+            .field("name", &self.name)
+            .field("class", &self.class)
+            .field("topics", &self.topics)
+            .field("tasks_max", &self.tasks_max)
+            .field("group_id", &self.group_id)
+            .field("semantics", &self.semantics)
+            .field("properties", &Redacted(&self.properties))
+            .field("consumer", &Redacted(&self.consumer))
+            .field("producer", &Redacted(&self.producer))
+            .finish_non_exhaustive()
+    }
 }
 
 impl ConnectorConfig {
@@ -175,13 +220,14 @@ impl ConnectorConfig {
             producer: overrides("producer.", worker, &properties),
             name,
             properties,
+            support: ExactlyOnceSupport::KafkaTransaction,
             ..ConnectorConfig::default()
         };
         config.read_delivery(&get, &mut problems);
         config.read_times(&get, &mut problems);
         config.read_converters(worker, &mut problems);
         let agreed = crate::backend::agree(get, config.semantics, &mut config.consumer, &mut config.producer);
-        problems.check("share.ack.transaction.backend", agreed);
+        config.backend_by_default = problems.or("share.ack.transaction.backend", agreed, false);
         config.check(&mut problems);
         (config, problems.0)
     }
@@ -252,6 +298,32 @@ impl ConnectorConfig {
         self.max_delivery_count.unwrap_or(5)
     }
 
+    /// Exactly-once as the sink can.
+    pub(crate) fn exactly_once(&mut self, support: ExactlyOnceSupport) -> Result<(), ConnectError> {
+        self.support = support;
+        match support {
+            ExactlyOnceSupport::KafkaTransaction => {}
+            ExactlyOnceSupport::SourceOffsets => {
+                // No acknowledgement goes into a transaction: the consumer need not look at any ledger.
+                if self.backend_by_default {
+                    self.consumer.remove(crate::backend::BACKEND);
+                }
+            }
+            ExactlyOnceSupport::Unsupported => {
+                return Err(ConnectError::config(format!(
+                    "share.delivery.semantics=exactly-once: the sink {} can only be at-least-once",
+                    self.class
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether output and acknowledgements are one Kafka transaction.
+    pub(crate) fn is_transactional(&self) -> bool {
+        self.semantics == DeliverySemantics::ExactlyOnce && self.support == ExactlyOnceSupport::KafkaTransaction
+    }
+
     fn check(&self, problems: &mut Problems) {
         if self.semantics == DeliverySemantics::ExactlyOnce && self.implicit {
             let text = "share.delivery.semantics=exactly-once needs share.acknowledgement.mode=explicit";
@@ -315,6 +387,8 @@ impl Default for ConnectorConfig {
             properties: Properties::new(),
             consumer: Properties::new(),
             producer: Properties::new(),
+            support: ExactlyOnceSupport::default(),
+            backend_by_default: false,
         }
     }
 }
@@ -363,6 +437,16 @@ mod tests {
         let text =
             format!(r#"{{"name":"s","config":{{"connector.class":"file","topics":"a, b","tasks.max":4{extra}}}}}"#);
         ConnectorConfig::from_json(&text, &worker())
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let config = with(
+            r#","connection.password":"s3cret","connection.url":"postgres://u:s3cret@h/d","consumer.override.sasl.jaas.config":"s3cret""#,
+        );
+        let shown = format!("{:?}", config.unwrap());
+        assert!(shown.contains("connection.password") && shown.contains("tasks_max: 4"), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The cluster and the share group of a connector: looked at and set up before its tasks start.
 
 use crate::dead_letters;
-use crate::{ConnectError, ConnectorConfig, DeliverySemantics, Properties};
+use crate::{ConnectError, ConnectorConfig, Properties};
 use kafka_share::{Admin, ClientConfig};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const COUNT_LIMIT: &str = "share.delivery.count.limit";
 /// not set by the connector becomes its setting.
 pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<(), ConnectError> {
     let admin = Admin::new(client_config(&config.consumer)?)?;
-    if config.semantics == DeliverySemantics::ExactlyOnce {
+    if config.is_transactional() {
         crate::backend::check(&admin, &config.consumer).await?;
         check_same_cluster(config, &admin).await?;
     }
@@ -43,7 +43,7 @@ pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<(), ConnectE
     dead_letters::prepare(config, &admin, of_group(dead_letters::TOPIC)).await
 }
 
-fn client_config(properties: &Properties) -> Result<ClientConfig, ConnectError> {
+pub(crate) fn client_config(properties: &Properties) -> Result<ClientConfig, ConnectError> {
     let bootstrap = properties.get("bootstrap.servers").map_or("", String::as_str);
     let mut client = ClientConfig::new(bootstrap).client_id("kafka-share-connect");
     for (name, value) in properties {

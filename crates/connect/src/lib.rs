@@ -91,7 +91,7 @@ pub use renewal::Renewal;
 pub use restart::RestartPolicy;
 pub use schema::{Schema, SchemaType};
 pub use status::{TargetState, TaskState, TaskStatus};
-pub use task::{ErrantRecordReporter, SinkConnector, SinkTask, SinkTaskContext};
+pub use task::{ErrantRecordReporter, ExactlyOnceSupport, SinkConnector, SinkTask, SinkTaskContext, SourceGroup};
 pub use validate::{Validation, validate};
 pub use worker::Worker;
 pub use worker_task::WorkerShareSinkTask;

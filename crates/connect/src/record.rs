@@ -2,7 +2,7 @@
 
 use crate::Schema;
 use bytes::Bytes;
-use kafka_share::{ShareRecord, Str, TimestampType};
+use kafka_share::{ShareRecord, Str, TimestampType, Uuid};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -101,6 +101,8 @@ pub struct SinkRecord {
     pub topic: Str,
     /// Topic that the record is in.
     pub original_topic: Str,
+    /// Id of the topic that the record is in; a topic that is deleted and created again has another.
+    pub topic_id: Uuid,
     /// Partition, from 0.
     pub partition: i32,
     /// Offset in the partition.
@@ -137,6 +139,7 @@ impl SinkRecord {
         SinkRecord {
             topic: topic.clone(),
             original_topic: topic.clone(),
+            topic_id: record.topic_id(),
             partition: record.partition(),
             offset: record.offset(),
             key,

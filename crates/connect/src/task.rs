@@ -2,7 +2,8 @@
 
 use crate::{ConnectError, Properties, SinkRecord};
 use async_trait::async_trait;
-use kafka_share::{Str, TransactionalProducer};
+use kafka_share::admin::SharePartitionOffset;
+use kafka_share::{Admin, Str, TransactionalProducer};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes records out of Kafka. The same whether records come from a share group or not.
@@ -83,10 +84,23 @@ pub trait SinkConnector: Send + Sync {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// Whether outputs can be part of a Kafka transaction through [`SinkTaskContext::producer`].
-    fn supports_exactly_once(&self) -> bool {
-        false
+    /// How `share.delivery.semantics=exactly-once` is kept, if it can be.
+    fn exactly_once_support(&self) -> ExactlyOnceSupport {
+        ExactlyOnceSupport::Unsupported
     }
+}
+
+/// How a sink can be exactly-once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExactlyOnceSupport {
+    /// It cannot: the setting is refused.
+    #[default]
+    Unsupported,
+    /// Its output goes to Kafka through [`SinkTaskContext::producer`], and commits together with the acknowledgements.
+    KafkaTransaction,
+    /// It stores which records it has written, in one transaction with what it writes, and passes over what it has: see
+    /// [`SinkTaskContext::exactly_once`]. Records are acknowledged in the ordinary way after the put.
+    SourceOffsets,
 }
 
 /// What a task gets from its driver.
@@ -94,12 +108,20 @@ pub trait SinkConnector: Send + Sync {
 pub struct SinkTaskContext {
     task: usize,
     producer: Option<Arc<TransactionalProducer>>,
+    source: Option<SourceGroup>,
     reporter: ErrantRecordReporter,
 }
 
 impl SinkTaskContext {
-    pub(crate) fn new(task: usize, producer: Option<Arc<TransactionalProducer>>) -> Self {
-        SinkTaskContext { task, producer, reporter: ErrantRecordReporter::default() }
+    pub(crate) fn new(task: usize, producer: Option<Arc<TransactionalProducer>>, source: Option<SourceGroup>) -> Self {
+        SinkTaskContext { task, producer, source, reporter: ErrantRecordReporter::default() }
+    }
+
+    /// With exactly-once semantics by [`ExactlyOnceSupport::SourceOffsets`]: the group that the records are of. The task must
+    /// pass over records that it has stored before, by group, topic id, partition and offset.
+    #[must_use]
+    pub fn exactly_once(&self) -> Option<&SourceGroup> {
+        self.source.as_ref()
     }
 
     /// Number of the task, from 0.
@@ -119,6 +141,37 @@ impl SinkTaskContext {
     #[must_use]
     pub fn errant_record_reporter(&self) -> &ErrantRecordReporter {
         &self.reporter
+    }
+}
+
+/// The share group that records come from.
+#[derive(Debug, Clone)]
+pub struct SourceGroup {
+    group_id: String,
+    admin: Admin,
+}
+
+impl SourceGroup {
+    pub(crate) fn new(group_id: String, admin: Admin) -> Self {
+        SourceGroup { group_id, admin }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn group_id(&self) -> &str {
+        &self.group_id
+    }
+
+    /// Where it stands. A record before the start offset of its share-partition is never delivered again, unless an
+    /// administrator resets the group; a task whose lock has run out may still hold one.
+    ///
+    /// # Cancel safety
+    /// Only asks.
+    ///
+    /// # Errors
+    /// What the cluster refuses.
+    pub async fn start_offsets(&self) -> Result<Vec<SharePartitionOffset>, ConnectError> {
+        Ok(self.admin.describe_share_group_offsets(&self.group_id).await?)
     }
 }
 

@@ -65,11 +65,8 @@ impl Worker {
         mut connector: Box<dyn SinkConnector>,
     ) -> Result<Self, ConnectError> {
         connector.start(&config.properties)?;
-        if config.semantics == DeliverySemantics::ExactlyOnce && !connector.supports_exactly_once() {
-            return Err(ConnectError::config(format!(
-                "share.delivery.semantics=exactly-once: the sink {} does not write to Kafka, so its output cannot be part of a transaction",
-                config.class
-            )));
+        if config.semantics == DeliverySemantics::ExactlyOnce {
+            config.exactly_once(connector.exactly_once_support())?;
         }
         prepare(&mut config).await?;
         let configs = connector.task_configs(&config.properties, config.tasks_max);

@@ -5,10 +5,9 @@ use kafka_share::admin::NewTopic;
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer, ProducerRecord};
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
 use kafka_share_tests::kafka::RealKafka;
-use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
+use kafka_share_tests::postgres::Postgres;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::NoTls;
@@ -17,51 +16,13 @@ const STEPS: [&str; 7] =
     ["sent", "kafka-prepared", "database-prepared", "decided", "kafka-committed", "database-committed", "done"];
 const ORDERS: usize = 120;
 
-/// A PostgreSQL of its own; it ends when this is dropped, or the test in whatever way.
-struct Postgres {
-    port: u16,
-    up: Child,
-}
-
-impl Postgres {
-    /// `None`: it is not installed, and the test is reported as skipped.
-    fn start(test: &str) -> Option<Self> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("postgres-up");
-        let mut command = Command::new("bash");
-        command.arg(script).arg(port.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut up = command.spawn().expect("bash");
-        let mut line = String::new();
-        BufReader::new(up.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        if line.trim() == "ready" {
-            return Some(Postgres { port, up });
-        }
-        let output = up.wait_with_output().unwrap();
-        let why = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(why.contains("is not installed"), "PostgreSQL did not start: {why}");
-        println!("SKIPPED {test}: {why}");
-        None
-    }
-
-    fn connection(&self) -> String {
-        format!("host=127.0.0.1 port={} user=example dbname=postgres", self.port)
-    }
-
-    /// Texts of the table, in order, and how many transactions are prepared still.
-    async fn orders(&self) -> (Vec<String>, i64) {
-        let (client, driver) = tokio_postgres::connect(&self.connection(), NoTls).await.unwrap();
-        tokio::spawn(driver);
-        let rows = client.query("SELECT text FROM orders ORDER BY text", &[]).await.unwrap();
-        let left = client.query_one("SELECT count(*) FROM pg_prepared_xacts", &[]).await.unwrap();
-        (rows.iter().map(|row| row.get(0)).collect(), left.get(0))
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        drop(self.up.stdin.take());
-        self.up.wait().ok();
-    }
+/// Texts of the table, in order, and how many transactions are prepared still.
+async fn orders(postgres: &Postgres) -> (Vec<String>, i64) {
+    let (client, driver) = tokio_postgres::connect(&postgres.connection(), NoTls).await.unwrap();
+    tokio::spawn(driver);
+    let rows = client.query("SELECT text FROM orders ORDER BY text", &[]).await.unwrap();
+    let left = client.query_one("SELECT count(*) FROM pg_prepared_xacts", &[]).await.unwrap();
+    (rows.iter().map(|row| row.get(0)).collect(), left.get(0))
 }
 
 /// Runs the example to its end; answers whether it lived.
@@ -119,12 +80,12 @@ async fn killed_after_every_step(bootstrap: &str, postgres: &Postgres) -> Vec<St
         let batch = 1 + (number as u64 % 2);
         // Long enough for locks that the one before left behind.
         assert!(!run(bootstrap, postgres, &log, 10_000, Some((step, batch))), "it did not get to {step}");
-        let (table, _) = postgres.orders().await;
+        let (table, _) = orders(postgres).await;
         let topic = receipts(&admin).await;
         assert!(table.len().abs_diff(topic.len()) <= 10, "{step}: at most one batch apart while nobody recovers");
     }
     assert!(run(bootstrap, postgres, &log, 8_000, None));
-    let (table, left) = postgres.orders().await;
+    let (table, left) = orders(postgres).await;
     assert_eq!(left, 0, "transactions are prepared still");
     assert_eq!(table, receipts(&admin).await, "table and topic agree");
     table

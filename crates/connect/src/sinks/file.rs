@@ -3,14 +3,16 @@
 use crate::{ConnectError, Data, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
 use async_trait::async_trait;
 use serde_json::json;
-use std::path::PathBuf;
+use std::io::{self, SeekFrom};
+use std::path::{Path, PathBuf};
 use tokio::fs::{File, OpenOptions};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 pub(super) struct FileConnector;
 
 impl SinkConnector for FileConnector {
     fn start(&mut self, properties: &Properties) -> Result<(), ConnectError> {
+        rotate_bytes(properties)?;
         path(properties, 0).map(drop)
     }
 
@@ -19,17 +21,42 @@ impl SinkConnector for FileConnector {
     }
 }
 
-/// Writes `file` (task 0) or `file.N` (task N), appending.
+/// Writes `file` (task 0) or `file.N` (task N), appending. Records are acknowledged once they are on disk.
+///
+/// | setting | default | |
+/// |---|---|---|
+/// | `file` | | path to write to |
+/// | `file.rotate.bytes` | never | once the file is this long, it is renamed to `PATH.000001`, then `.000002` and so on, and a new one is begun |
+///
+/// No line is ever left half written before another: after a failed write the file is cut back to its last whole line before
+/// anything else is written, and half a line that a process left that died is cut off at the start.
 #[derive(Debug, Default)]
 pub struct FileSink {
-    file: Option<File>,
+    lines: Option<Lines>,
+}
+
+/// The file that is written now.
+#[derive(Debug)]
+struct Lines {
+    file: File,
     path: PathBuf,
+    rotate: Option<u64>,
+    /// A write has not ended well, and what is behind this length may be half a line.
+    torn: Option<u64>,
 }
 
 fn path(properties: &Properties, task: usize) -> Result<PathBuf, ConnectError> {
     let name = properties.get("file").filter(|f| !f.is_empty());
     let name = name.ok_or_else(|| ConnectError::config("file is missing: the path to write to"))?;
     Ok(if task == 0 { PathBuf::from(name) } else { PathBuf::from(format!("{name}.{task}")) })
+}
+
+fn rotate_bytes(properties: &Properties) -> Result<Option<u64>, ConnectError> {
+    let Some(value) = properties.get("file.rotate.bytes") else { return Ok(None) };
+    match value.trim().parse() {
+        Ok(bytes) if bytes > 0 => Ok(Some(bytes)),
+        _ => Err(ConnectError::config(format!("file.rotate.bytes={value}: a number of bytes from 1 is expected"))),
+    }
 }
 
 fn line(record: &SinkRecord) -> String {
@@ -46,6 +73,93 @@ fn line(record: &SinkRecord) -> String {
     object.to_string() + "\n"
 }
 
+async fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).read(true).append(true).open(path).await
+}
+
+/// Cuts off half a line at the end, which a process left that died while it wrote: none of its records was acknowledged. A
+/// whole line that lacks its end gets it.
+async fn mend_end(file: &mut File) -> io::Result<()> {
+    const STEP: u64 = 64 << 10;
+    let len = file.metadata().await?.len();
+    let (mut tail, mut start) = (Vec::new(), len);
+    let newline = loop {
+        if start == 0 {
+            break None;
+        }
+        let from = start.saturating_sub(STEP);
+        let mut part = vec![0; usize::try_from(start - from).unwrap_or(0)];
+        file.seek(SeekFrom::Start(from)).await?;
+        file.read_exact(&mut part).await?;
+        part.append(&mut tail);
+        (tail, start) = (part, from);
+        if let Some(at) = tail.iter().rposition(|b| *b == b'\n') {
+            break Some(at);
+        }
+    };
+    let last = &tail[newline.map_or(0, |at| at + 1)..];
+    if last.is_empty() {
+        return Ok(());
+    }
+    if serde_json::from_slice::<serde_json::Value>(last).is_ok_and(|v| v.is_object()) {
+        file.write_all(b"\n").await?;
+        return file.flush().await;
+    }
+    tracing::warn!(bytes = last.len(), "half a line at the end of the file is cut off");
+    file.set_len(len - last.len() as u64).await
+}
+
+impl Lines {
+    fn failed(&self, error: &io::Error) -> ConnectError {
+        ConnectError::retriable(format!("{}: {error}", self.path.display()))
+    }
+
+    /// Cuts off what a write that failed, or was given up, may have left.
+    async fn mend(&mut self) -> io::Result<()> {
+        let Some(whole) = self.torn else { return Ok(()) };
+        // One that was given up may be under way still.
+        let _ = self.file.flush().await;
+        if self.file.metadata().await?.len() > whole {
+            self.file.set_len(whole).await?;
+        }
+        self.torn = None;
+        Ok(())
+    }
+
+    async fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.mend().await?;
+        // Of now: what another has appended since is not to be cut off.
+        let mut len = self.file.metadata().await?.len();
+        if self.rotate.is_some_and(|limit| len >= limit) {
+            self.rotate().await?;
+            len = self.file.metadata().await?.len();
+        }
+        self.torn = Some(len);
+        self.file.write_all(lines).await?;
+        self.file.flush().await?;
+        self.torn = None;
+        Ok(())
+    }
+
+    /// On to the next file. All lines of the one before are synced first.
+    async fn rotate(&mut self) -> io::Result<()> {
+        self.file.sync_all().await?;
+        let mut number = 1;
+        let old = loop {
+            let name = format!("{}.{number:06}", self.path.display());
+            if !tokio::fs::try_exists(&name).await? {
+                break name;
+            }
+            number += 1;
+        };
+        tokio::fs::rename(&self.path, old).await?;
+        self.file = open(&self.path).await?;
+        // The names, too, must be there after the power was out.
+        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder).await?.sync_all().await
+    }
+}
+
 #[async_trait]
 impl SinkTask for FileSink {
     fn version(&self) -> &str {
@@ -53,40 +167,140 @@ impl SinkTask for FileSink {
     }
 
     async fn start(&mut self, context: SinkTaskContext, properties: &Properties) -> Result<(), ConnectError> {
-        self.path = path(properties, context.task())?;
-        let fail = |e: std::io::Error| ConnectError::config(format!("file={}: {e}", self.path.display()));
-        let file = OpenOptions::new().create(true).append(true).open(&self.path).await.map_err(fail)?;
-        self.file = Some(file);
+        let (path, rotate) = (path(properties, context.task())?, rotate_bytes(properties)?);
+        let fail = |e: io::Error| ConnectError::config(format!("file={}: {e}", path.display()));
+        let mut file = open(&path).await.map_err(fail)?;
+        // Pipes and devices have no end to look at.
+        if file.metadata().await.map_err(fail)?.is_file() {
+            mend_end(&mut file).await.map_err(fail)?;
+        }
+        self.lines = Some(Lines { file, path, rotate, torn: None });
         Ok(())
     }
 
     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
-        let Some(file) = &mut self.file else { return Err(ConnectError::fatal("the file sink was not started")) };
+        let Some(out) = &mut self.lines else { return Err(ConnectError::fatal("the file sink was not started")) };
         let lines: String = records.iter().map(line).collect();
-        let fail = |error: std::io::Error| ConnectError::retriable(format!("{}: {error}", self.path.display()));
-        // Of now: what another has appended since is not to be cut off.
-        let len = file.metadata().await.map_err(fail)?.len();
-        let written = async {
-            file.write_all(lines.as_bytes()).await?;
-            file.flush().await
-        };
-        let Err(error) = written.await else { return Ok(()) };
-        // No half line is left behind. A full disk may have room again later.
-        let _ = file.set_len(len).await;
-        Err(fail(error))
+        let Err(mut error) = out.write(lines.as_bytes()).await else { return Ok(()) };
+        if let Err(second) = out.mend().await {
+            error = io::Error::new(
+                error.kind(),
+                format!(
+                    "{error}; half a line may be at the end, which is cut off before the next write ({second} now)"
+                ),
+            );
+        }
+        // A full disk may have room again later.
+        Err(out.failed(&error))
     }
 
     async fn flush(&mut self) -> Result<(), ConnectError> {
-        let Some(file) = &mut self.file else { return Ok(()) };
+        let Some(out) = &mut self.lines else { return Ok(()) };
         let synced = async {
-            file.flush().await?;
-            file.sync_data().await
+            out.file.flush().await?;
+            out.file.sync_data().await
         };
-        synced.await.map_err(|e| ConnectError::retriable(format!("{}: {e}", self.path.display())))
+        synced.await.map_err(|e| out.failed(&e))
     }
 
     async fn stop(&mut self) {
-        let _ = self.flush().await;
-        self.file = None;
+        let Some(mut out) = self.lines.take() else { return };
+        if let Err(error) = out.mend().await {
+            tracing::warn!(file = %out.path.display(), %error, "half a line may be at the end; it is cut off at the next start");
+        }
+        let _ = out.file.sync_data().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(value: &str) -> SinkRecord {
+        SinkRecord {
+            topic: "t".into(),
+            original_topic: "t".into(),
+            topic_id: kafka_share::Uuid::ZERO,
+            partition: 0,
+            offset: 0,
+            key: Data::Null,
+            value: Data::String(value.into()),
+            headers: Vec::new(),
+            timestamp: 0,
+            timestamp_type: kafka_share::TimestampType::CreateTime,
+            delivery_count: 1,
+        }
+    }
+
+    async fn started(path: &Path, more: &[(&str, &str)]) -> FileSink {
+        let mut properties = Properties::from([("file".to_owned(), path.display().to_string())]);
+        properties.extend(more.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
+        let mut sink = FileSink::default();
+        sink.start(SinkTaskContext::new(0, None, None), &properties).await.unwrap();
+        sink
+    }
+
+    fn values(path: &Path) -> Vec<String> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["value"].to_string();
+        text.lines().map(value).collect()
+    }
+
+    #[tokio::test]
+    async fn half_a_line_is_cut_off_before_the_next_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let mut sink = started(&path, &[]).await;
+        sink.put(&[record("1")]).await.unwrap();
+        // Neither can be written nor cut.
+        let broken = File::open(&path).await.unwrap();
+        let whole = std::mem::replace(&mut sink.lines.as_mut().unwrap().file, broken);
+        let error = sink.put(&[record("2")]).await.unwrap_err();
+        assert!(error.is_retriable() && error.to_string().contains("half a line"), "{error}");
+        let mut half = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        io::Write::write_all(&mut half, b"{\"topic\":").unwrap();
+        assert!(sink.put(&[record("2")]).await.is_err());
+        sink.lines.as_mut().unwrap().file = whole;
+        sink.put(&[record("2")]).await.unwrap();
+        sink.stop().await;
+        assert_eq!(values(&path), ["\"1\"", "\"2\""]);
+    }
+
+    #[tokio::test]
+    async fn what_a_dead_process_left_half_written_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let long = "x".repeat(200_000);
+        for (left, kept) in [
+            ("", 0),
+            ("{\"va", 0),
+            ("{\"value\":1}\n{\"value\":", 1),
+            ("{\"value\":1}\n{\"value\":2}", 2),
+            (&format!("{{\"value\":1}}\n{{\"value\":\"{long}"), 1),
+        ] {
+            std::fs::write(&path, left).unwrap();
+            let mut sink = started(&path, &[]).await;
+            sink.put(&[record("new")]).await.unwrap();
+            sink.stop().await;
+            let values = values(&path);
+            assert_eq!((values.len(), values.last().unwrap().as_str()), (kept + 1, "\"new\""));
+        }
+    }
+
+    #[tokio::test]
+    async fn long_files_are_rotated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let mut sink = started(&path, &[("file.rotate.bytes", "150")]).await;
+        for i in 0..5 {
+            sink.put(&[record(&i.to_string())]).await.unwrap();
+        }
+        sink.stop().await;
+        let old = |n: u32| folder.path().join(format!("f.{n:06}"));
+        assert_eq!(values(&old(1)), ["\"0\"", "\"1\""]);
+        assert_eq!(values(&old(2)), ["\"2\"", "\"3\""]);
+        assert_eq!(values(&path), ["\"4\""]);
+        let wrong = Properties::from([("file".into(), "f".into()), ("file.rotate.bytes".into(), "0".into())]);
+        assert!(FileConnector.start(&wrong).unwrap_err().to_string().contains("file.rotate.bytes=0"));
     }
 }

@@ -1,6 +1,6 @@
 //! `kafka`: copies records to a topic of the same cluster; exactly-once through the driver's transaction.
 
-use crate::{ConnectError, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
+use crate::{ConnectError, ExactlyOnceSupport, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
 use async_trait::async_trait;
 use kafka_share::{Producer, ProducerRecord, TransactionalProducer};
 use std::borrow::Cow;
@@ -28,8 +28,8 @@ impl SinkConnector for KafkaConnector {
         Box::new(KafkaSink::default())
     }
 
-    fn supports_exactly_once(&self) -> bool {
-        true
+    fn exactly_once_support(&self) -> ExactlyOnceSupport {
+        ExactlyOnceSupport::KafkaTransaction
     }
 
     fn settings(&self) -> Option<&'static [&'static str]> {

@@ -26,6 +26,8 @@ mod router;
 mod settings;
 
 pub use predicates::Predicate;
+#[cfg(feature = "postgres")]
+pub(crate) use router::civil;
 
 use crate::{ConnectError, Properties, SinkRecord};
 use settings::Settings;

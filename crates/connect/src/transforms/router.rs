@@ -74,7 +74,7 @@ fn pieces(format: &str) -> Result<Vec<Piece>, String> {
 }
 
 /// Year, month and day of a day since 1970-01-01, in the calendar of Gregory.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     // Years begin in March here, so that a leap day is the last of its year; 400 years have 146,097 days.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

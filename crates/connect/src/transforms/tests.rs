@@ -12,6 +12,7 @@ fn record(value: Data) -> SinkRecord {
     SinkRecord {
         topic: "orders".into(),
         original_topic: "orders".into(),
+        topic_id: kafka_share::Uuid::ZERO,
         partition: 3,
         offset: 42,
         key: Data::String("k".into()),

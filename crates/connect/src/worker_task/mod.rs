@@ -7,14 +7,16 @@ mod settle;
 use crate::batch::{Batch, Converted, Fate, Row};
 use crate::converter::SchemaCache;
 use crate::error::Blame;
+use crate::group::client_config;
 use crate::held::Held;
 use crate::metrics::Counted;
 use crate::orders::{CLOSE, Cut, Orders};
 use crate::renewal::Renewal;
 use crate::status::{TargetState, TaskCounters};
-use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkTask, SinkTaskContext};
+use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkTask, SinkTaskContext, SourceGroup};
 use kafka_share::{
-    AcknowledgementMode, ErrorKind, KafkaShareConsumer, ShareConsumerBuilder, ShareRecords, TransactionalProducer,
+    AcknowledgementMode, Admin, ErrorKind, KafkaShareConsumer, ShareConsumerBuilder, ShareRecords,
+    TransactionalProducer,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -75,9 +77,9 @@ impl WorkerShareSinkTask {
         let mut builder = ShareConsumerBuilder::from_properties(config.consumer.iter())?;
         builder.set("group.id", &config.group_id)?;
         let consumer = builder.acknowledgement_mode(AcknowledgementMode::Explicit).build()?;
-        let producer = match config.semantics {
-            DeliverySemantics::AtLeastOnce => None,
-            DeliverySemantics::ExactlyOnce => {
+        let producer = match config.is_transactional() {
+            false => None,
+            true => {
                 // One id per task: a task that is started again fences what it left behind.
                 let id = format!("connect-{}-{number}", config.name);
                 let mut properties = config.producer.clone();
@@ -87,7 +89,11 @@ impl WorkerShareSinkTask {
                 Some(Arc::new(producer))
             }
         };
-        let context = SinkTaskContext::new(number, producer.clone());
+        let source = match config.semantics == DeliverySemantics::ExactlyOnce && producer.is_none() {
+            false => None,
+            true => Some(SourceGroup::new(config.group_id.clone(), Admin::new(client_config(&config.consumer)?)?)),
+        };
+        let context = SinkTaskContext::new(number, producer.clone(), source);
         let mut properties = config.properties.clone();
         properties.extend(config.producer.iter().map(|(n, v)| (format!("producer.{n}"), v.clone())));
         sink.start(context.clone(), &properties).await?;

@@ -6,8 +6,8 @@ use kafka_share::ledger::NewLedger;
 use kafka_share::{Admin, ClientConfig, PartitionReader, Producer, ProducerRecord};
 use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, GroupBounds};
 use kafka_share_connect::{
-    ConnectError, ConnectorConfig, Data, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext, TaskState,
-    TaskStatus, Worker, WorkerConfig,
+    ConnectError, ConnectorConfig, Data, ExactlyOnceSupport, Properties, SinkConnector, SinkRecord, SinkTask,
+    SinkTaskContext, TaskState, TaskStatus, Worker, WorkerConfig,
 };
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -225,8 +225,11 @@ impl SinkConnector for Scripted {
         Box::new(ScriptedTask { of: self.clone(), context: None })
     }
 
-    fn supports_exactly_once(&self) -> bool {
-        self.sends
+    fn exactly_once_support(&self) -> ExactlyOnceSupport {
+        match self.sends {
+            true => ExactlyOnceSupport::KafkaTransaction,
+            false => ExactlyOnceSupport::Unsupported,
+        }
     }
 }
 

@@ -26,7 +26,7 @@ fn says(text: &str, words: &[&str]) {
 async fn exactly_once_needs_a_sink_and_a_mode_that_can() {
     let bench = Bench::start(1).await;
     let file = refusal(&bench, &[("file", "never-written"), EXACTLY_ONCE], built_in("file")).await;
-    says(&file, &["exactly-once", "does not write to Kafka"]);
+    says(&file, &["exactly-once", "can only be at-least-once"]);
     assert!(!std::path::Path::new("never-written").exists());
     let implicit = [("target.topic", "out"), ("share.acknowledgement.mode", "implicit"), EXACTLY_ONCE];
     let implicit = refusal(&bench, &implicit, built_in("kafka")).await;

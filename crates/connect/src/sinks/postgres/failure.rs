@@ -1,0 +1,85 @@
+//! What the database's errors say about records, the connection and the settings.
+
+use crate::ConnectError;
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
+
+/// What to do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The same may work later, perhaps on another connection.
+    Later,
+    /// What is known of the tables is out of date.
+    LookAgain,
+    /// A record cannot be stored.
+    Record,
+    /// A setting, a right or a table must be mended first.
+    Task,
+}
+
+pub(super) fn verdict(error: &Error) -> Verdict {
+    // Without a code, the connection is gone.
+    let Some(state) = error.code() else { return Verdict::Later };
+    if *state == SqlState::UNDEFINED_COLUMN || *state == SqlState::UNDEFINED_TABLE {
+        return Verdict::LookAgain;
+    }
+    match state.code().get(..2) {
+        // Cardinality, data, integrity constraints, check options, limits of rows, raised by a trigger.
+        Some("21" | "22" | "23" | "44" | "54" | "P0") => Verdict::Record,
+        Some("28" | "3D" | "3F" | "42" | "0A" | "0L" | "0P") => Verdict::Task,
+        _ => Verdict::Later,
+    }
+}
+
+/// The server's words, with the names that it gives, and without the row: it may hold what is no log's business.
+pub(super) fn text(error: &Error) -> String {
+    let Some(db) = error.as_db_error() else {
+        let cause = std::error::Error::source(error).map_or_else(String::new, |c| format!(": {c}"));
+        return format!("{error}{cause}");
+    };
+    let mut text = format!("{} (SQLSTATE {}", db.message(), db.code().code());
+    for (what, name) in [("table", db.table()), ("column", db.column()), ("constraint", db.constraint())] {
+        if let Some(name) = name {
+            text.push_str(&format!(", {what} {name}"));
+        }
+    }
+    text.push(')');
+    if let Some(hint) = db.hint() {
+        text.push_str(&format!("; {hint}"));
+    }
+    text
+}
+
+/// As an error of a put; `doing` says what failed.
+pub(super) fn of(error: &Error, doing: &str) -> ConnectError {
+    let text = format!("{doing}: {}", text(error));
+    match verdict(error) {
+        Verdict::Later | Verdict::LookAgain => ConnectError::retriable(text),
+        Verdict::Record => ConnectError::fatal(text),
+        Verdict::Task if error.code() == Some(&SqlState::INVALID_COLUMN_REFERENCE) => ConnectError::config(format!(
+            "{text}: insert.mode=upsert needs a primary key or a unique constraint on just the columns of pk.fields"
+        )),
+        Verdict::Task if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            ConnectError::config(format!("{text}: grant it to connection.user"))
+        }
+        Verdict::Task => ConnectError::config(text),
+    }
+}
+
+/// As an error of a connection that is not to be had.
+pub(super) fn of_connecting(error: &Error, place: &str) -> ConnectError {
+    let text = text(error);
+    match error.code() {
+        Some(state) if *state == SqlState::INVALID_PASSWORD || state.code().starts_with("28") => {
+            ConnectError::config(format!("connection.user, connection.password: {place} refuses them: {text}"))
+        }
+        Some(state) if state.code().starts_with("3D") => {
+            ConnectError::config(format!("connection.url: {place}: {text}"))
+        }
+        Some(_) => ConnectError::retriable(format!("connection.url: {place} takes no connection: {text}")),
+        None if text.contains("password missing") => {
+            ConnectError::config(format!("connection.password is missing, and {place} asks for it"))
+        }
+        None => ConnectError::retriable(format!("connection.url: no connection to {place}: {text}")),
+    }
+}
