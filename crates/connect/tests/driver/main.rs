@@ -9,6 +9,8 @@ mod gated;
 mod killed;
 mod limits;
 mod lives;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod refused;
 mod shows;
 mod states;
