@@ -45,6 +45,14 @@
 //! `connect-<name>-N`: a task that starts again fences what it left behind, and so two workers must not run connectors of
 //! the same name on one cluster.
 //!
+//! A sink to another store can be exactly-once by itself ([`ExactlyOnceSupport::SourceOffsets`]), as the `postgres` sink is: it
+//! stores with its output which records it has, and passes over those that come again. That needs no ledger, and any number
+//! of workers may share the work.
+//!
+//! # Sinks
+//! [`sinks::connector`] has `kafka`, `file`, `console`, `blackhole` and, with the crate's feature of that name, `postgres`; their
+//! settings are with [`sinks::KafkaSink`], [`sinks::FileSink`], [`sinks::ConsoleSink`] and `sinks::PostgresSink`.
+//!
 //! # Failures
 //! A retriable error of a put is tried again with the same records, for `errors.retry.timeout`; any other is of a record
 //! (`errors.tolerance`) or fails the task. A failed task stays FAILED until [`Worker::restart`], or is started again by the

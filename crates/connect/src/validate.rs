@@ -39,7 +39,8 @@ pub fn validate(
     if worker.get("bootstrap.servers").is_none_or(|s| s.trim().is_empty()) {
         all.error("bootstrap.servers", "bootstrap.servers is missing in the worker's properties");
     }
-    let (config, problems) = ConnectorConfig::read(properties.clone(), &WorkerConfig { properties: worker.clone() });
+    let (mut config, problems) =
+        ConnectorConfig::read(properties.clone(), &WorkerConfig { properties: worker.clone() });
     all.connector.clone_from(&config.name);
     all.errors.extend(problems);
     let mut own = None;
@@ -50,9 +51,10 @@ pub fn validate(
                 if let Err(error) = sink.start(&config.properties) {
                     all.error("connector.class", error.to_string());
                 }
-                if config.semantics == DeliverySemantics::ExactlyOnce && !sink.supports_exactly_once() {
-                    let text = format!("share.delivery.semantics=exactly-once: the sink {} cannot", config.class);
-                    all.error("share.delivery.semantics", text);
+                if config.semantics == DeliverySemantics::ExactlyOnce
+                    && let Err(error) = config.exactly_once(sink.exactly_once_support())
+                {
+                    all.error("share.delivery.semantics", error.to_string());
                 }
             }
             Err(error) => all.error("connector.class", error.to_string()),

@@ -43,10 +43,14 @@ worker.properties:
 sink.json:
   {\"name\": \"orders\", \"config\": {\"connector.class\": \"file\", \"topics\": \"orders\", \"file\": \"orders.jsonl\", \"tasks.max\": 4}}
 
-Sinks: file (file=PATH, JSON lines), kafka (target.topic=NAME, in which ${topic} is the topic of the record).
+Sinks: file (file=PATH, JSON lines; file.rotate.bytes=N), kafka (target.topic=NAME, in which ${topic} is the topic of the record),
+console (print.key=true, ..), blackhole, and postgres, with the settings of JDBC sinks (value.converter=json):
+  {\"name\": \"shop\", \"config\": {\"connector.class\": \"postgres\", \"topics\": \"orders\", \"connection.url\": \"postgres://shop@db/shop\",
+   \"connection.password\": \"..\", \"insert.mode\": \"upsert\", \"pk.mode\": \"record_value\", \"pk.fields\": \"id\"}}
 
 With share.delivery.semantics=exactly-once, the kafka sink's output and the acknowledgements commit together. On released Kafka
-that needs the ledger: `kshare ledger create`, or ledger.auto.create=true.
+that needs the ledger: `kshare ledger create`, or ledger.auto.create=true. The postgres sink keeps what it has stored in the
+database, in the same transaction as the rows, and needs no ledger.
 
 With listeners, Connect's REST interface is there: GET /connectors, /connectors/NAME, its /config, /status, /tasks, /topics,
 /tasks/N/status; POST its /restart, /tasks/N/restart; PUT its /pause, /resume, /stop; PUT /connector-plugins/CLASS/config/validate;

@@ -13,6 +13,10 @@ impl SinkConnector for BlackholeConnector {
     fn new_task(&self) -> Box<dyn SinkTask> {
         Box::new(BlackholeSink)
     }
+
+    fn settings(&self) -> Option<&'static [&'static str]> {
+        Some(&[])
+    }
 }
 
 /// Takes every record and keeps none. It has no settings.

@@ -15,6 +15,20 @@ impl SinkConnector for ConsoleConnector {
     fn new_task(&self) -> Box<dyn SinkTask> {
         Box::new(ConsoleSink::default())
     }
+
+    fn settings(&self) -> Option<&'static [&'static str]> {
+        Some(&[
+            "print.topic",
+            "print.timestamp",
+            "print.partition",
+            "print.offset",
+            "print.delivery",
+            "print.headers",
+            "print.key",
+            "print.value",
+            "key.separator",
+        ])
+    }
 }
 
 /// What of a record is printed, by the names of Kafka's console consumers.

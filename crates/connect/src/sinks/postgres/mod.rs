@@ -41,6 +41,10 @@ impl SinkConnector for PostgresConnector {
     fn exactly_once_support(&self) -> ExactlyOnceSupport {
         ExactlyOnceSupport::SourceOffsets
     }
+
+    fn settings(&self) -> Option<&'static [&'static str]> {
+        Some(settings::NAMES)
+    }
 }
 
 /// Writes the fields of records to the columns of the same names, many rows in a statement. Settings have the names of the JDBC
@@ -146,15 +150,18 @@ impl SinkTask for PostgresSink {
         };
         let rows = self.rows(&mut session, &settings, records).await?;
         let result = self.write(&mut session, &settings, records, rows).await;
-        if result.is_ok()
-            && let Some(offsets) = &mut self.offsets
-        {
-            offsets.forget(&mut session).await;
-        }
         if !session.is_closed() {
             self.session = Some(session);
         }
         result
+    }
+
+    /// What was put is stored; this forgets, now and then, what the group is done with.
+    async fn flush(&mut self) -> Result<(), ConnectError> {
+        if let (Some(session), Some(offsets)) = (&mut self.session, &mut self.offsets) {
+            offsets.forget(session).await;
+        }
+        Ok(())
     }
 
     async fn stop(&mut self) {

@@ -13,6 +13,24 @@ const CONNECT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(30);
 const DEAD: Duration = Duration::from_secs(60);
 
+/// The sink's own settings.
+pub(super) const NAMES: &[&str] = &[
+    "connection.url",
+    "connection.user",
+    "connection.password",
+    "table.name.format",
+    "insert.mode",
+    "pk.mode",
+    "pk.fields",
+    "delete.enabled",
+    "auto.create",
+    "auto.evolve",
+    "fields.whitelist",
+    "batch.size",
+    "offsets.table.name",
+    "offsets.cleanup.interval.ms",
+];
+
 /// `insert.mode`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InsertMode {

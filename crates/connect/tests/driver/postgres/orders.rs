@@ -4,7 +4,7 @@
 //! orders_on_kafka -- --nocapture`.
 
 use super::common::{Database, Keyed};
-use crate::common::{Bench, PATIENCE, accepted, until};
+use crate::common::{Bench, PATIENCE, accepted};
 use bytes::Bytes;
 use kafka_share_connect::{Worker, sinks};
 use kafka_share_tests::dice::Dice;
@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 const PARTITIONS: i32 = 3;
 const TASKS: &str = "3";
-/// One in so many orders is cancelled, and one is shipped.
+/// Most kills of one way.
+const KILLS: u64 = 9;
+/// One in so many orders is cancelled in the end, and one is shipped.
 const CANCELLED: u64 = 10;
 const SHIPPED: u64 = 7;
 const COLUMNS: &str =
@@ -26,7 +28,7 @@ fn orders() -> u64 {
 }
 
 /// An order, always the same for its number; its amount is in cents.
-fn order(number: u64, shipped: bool) -> (Value, u64) {
+fn order(number: u64) -> (Value, u64) {
     let mut dice = Dice::new(number, 7);
     let (mut items, mut amount) = (Vec::new(), 0);
     for _ in 0..=dice.below(3) {
@@ -35,6 +37,7 @@ fn order(number: u64, shipped: bool) -> (Value, u64) {
         let sku = format!("{}-{:04}", ["BK", "TOY", "KIT"][dice.below(3) as usize], dice.below(5_000));
         items.push(json!({"sku": sku, "quantity": quantity, "price": format!("{}.{:02}", cents / 100, cents % 100)}));
     }
+    let shipped = number.is_multiple_of(SHIPPED);
     let currency = ["EUR", "USD", "CZK"][dice.below(3) as usize];
     let at = 1_700_000_000_000 + number * 1_337;
     let order = json!({
@@ -55,39 +58,80 @@ fn record(number: u64, value: Option<Value>) -> Keyed {
     (Some(key), value.map(|v| Bytes::from(v.to_string())))
 }
 
-/// Workers that are dropped as they are, each after some more records, until all are done.
-async fn killed(bench: &Bench, database: &Database, settings: &[(&str, &str)], records: u64, seed: u64) -> usize {
-    let config = bench.to_postgres(&database.url, settings);
-    let mut dice = Dice::new(seed, 1);
-    let (mut kills, mut done) = (0, 0);
-    let part = (records / 6).max(50);
-    while kills < 20 {
-        let worker = Worker::start(config.clone(), sinks::connector("postgres").expect("sink")).await.expect("worker");
-        // What the last one wrote and could not accept is counted again: this may be more than there is.
-        let some = 1 + dice.below(part);
-        if done + some + part >= records {
-            return last(bench, worker, kills).await;
-        }
-        done += accepted(&until(&worker, "some accepted", |s| accepted(s) >= some).await);
-        drop(worker);
-        kills += 1;
-    }
-    let worker = Worker::start(config, sinks::connector("postgres").expect("sink")).await.expect("worker");
-    last(bench, worker, kills).await
+/// One group's way, and its database.
+struct Way {
+    name: &'static str,
+    group: &'static str,
+    database: Database,
+    settings: Vec<(&'static str, &'static str)>,
+    seed: u64,
 }
 
-async fn last(bench: &Bench, mut worker: Worker, kills: usize) -> usize {
-    let end = Instant::now() + PATIENCE + Duration::from_millis(orders());
-    loop {
-        let offsets = bench.admin.describe_share_group_offsets("connect-sink").await.expect("offsets");
-        if offsets.len() == PARTITIONS as usize && offsets.iter().all(|o| o.lag == Some(0)) {
-            break;
+impl Way {
+    async fn new(exactly_once: bool, seed: u64) -> Option<Self> {
+        let (name, group, id) = match exactly_once {
+            // Nothing in the database keeps a row from being there twice.
+            true => ("exactly-once", "connect-exactly", "bigint NOT NULL"),
+            false => ("at-least-once", "connect-sink", "bigint PRIMARY KEY"),
+        };
+        let table = format!("CREATE TABLE orders (id {id}, {COLUMNS}); CREATE INDEX by_id ON orders (id)");
+        let database = Database::new(&format!("orders_{seed}"), &table).await?;
+        let mut settings = vec![
+            ("share.group.id", group),
+            ("share.delivery.semantics", name),
+            ("insert.mode", if exactly_once { "insert" } else { "upsert" }),
+            ("table.name.format", "orders"),
+            ("key.converter", "long"),
+            ("pk.mode", "record_key"),
+            ("pk.fields", "id"),
+            ("delete.enabled", "true"),
+            ("tasks.max", TASKS),
+            ("share.max.delivery.count", "10"),
+        ];
+        if exactly_once {
+            settings.push(("offsets.cleanup.interval.ms", "500"));
         }
-        assert!(Instant::now() < end, "the group has not done all: {offsets:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        Some(Way { name, group, database, settings, seed })
     }
-    worker.stop(PATIENCE).await;
-    kills
+
+    /// Workers that are dropped as they are, each after some more records, until all are done. Answers how many.
+    async fn killed(&self, bench: &Bench, records: u64) -> usize {
+        let config = bench.to_postgres(&self.database.url, &self.settings);
+        let start = || Worker::start(config.clone(), sinks::connector("postgres").expect("sink"));
+        let mut dice = Dice::new(self.seed, records);
+        let mut kills = 0;
+        loop {
+            let mut worker = start().await.expect("worker");
+            let some = if kills == KILLS { u64::MAX } else { 1 + dice.below((records / KILLS).max(50)) };
+            if self.runs_until(bench, &worker, some).await {
+                worker.stop(PATIENCE).await;
+                return kills as usize;
+            }
+            drop(worker);
+            kills += 1;
+        }
+    }
+
+    /// Returns once the worker has accepted `some`, or the group is done. Answers which.
+    async fn runs_until(&self, bench: &Bench, worker: &Worker, some: u64) -> bool {
+        let end = Instant::now() + PATIENCE + Duration::from_millis(orders());
+        loop {
+            let status = worker.status();
+            if accepted(&status) >= some {
+                return false;
+            }
+            let offsets = bench.admin.describe_share_group_offsets(self.group).await.expect("offsets");
+            if offsets.len() == PARTITIONS as usize && offsets.iter().all(|o| o.lag == Some(0)) {
+                return true;
+            }
+            assert!(Instant::now() < end, "the group has not done all: {offsets:?}, {status:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn check(&self, of: impl Iterator<Item = u64>) {
+        assert_eq!(totals(&self.database).await, expected(of), "{}", self.name);
+    }
 }
 
 /// Count, count of different ids, sum of amounts in cents, shipped ones.
@@ -98,82 +142,69 @@ async fn totals(database: &Database) -> [i64; 4] {
     [0, 1, 2, 3].map(|i| row.get(i))
 }
 
-fn expected(of: impl Iterator<Item = (u64, bool)>) -> [i64; 4] {
+fn expected(of: impl Iterator<Item = u64>) -> [i64; 4] {
     let mut totals = [0; 4];
-    for (number, shipped) in of {
+    for number in of {
         totals[0] += 1;
         totals[1] += 1;
-        totals[2] += order(number, shipped).1 as i64;
-        totals[3] += i64::from(shipped);
+        totals[2] += order(number).1 as i64;
+        totals[3] += i64::from(number.is_multiple_of(SHIPPED));
     }
     totals
 }
 
-async fn orders_with_kills(bench: &Bench, exactly_once: bool, seed: u64) {
-    let (name, id) = match exactly_once {
-        // Nothing in the database keeps a row from being there twice.
-        true => ("orders_exactly", "bigint NOT NULL"),
-        false => ("orders_least", "bigint PRIMARY KEY"),
-    };
-    let Some(database) =
-        Database::new(&format!("{name}_{seed}"), &format!("CREATE TABLE orders (id {id}, {COLUMNS})")).await
-    else {
-        return;
-    };
-    let mut settings = vec![
-        ("table.name.format", "orders"),
-        ("key.converter", "long"),
-        ("pk.mode", "record_key"),
-        ("pk.fields", "id"),
-        ("delete.enabled", "true"),
-        ("tasks.max", TASKS),
-        ("share.max.delivery.count", "10"),
-        ("offsets.cleanup.interval.ms", "500"),
-    ];
-    settings.extend(match exactly_once {
-        true => [("share.delivery.semantics", "exactly-once"), ("insert.mode", "insert")],
-        false => [("share.delivery.semantics", "at-least-once"), ("insert.mode", "upsert")],
-    });
+async fn orders_with_kills(bench: &Bench, seeds: [u64; 2]) {
+    let Some(least) = Way::new(false, seeds[0]).await else { return };
+    let Some(exactly) = Way::new(true, seeds[1]).await else { return };
+    for way in [&least, &exactly] {
+        let mut group = vec![("share.auto.offset.reset", "earliest")];
+        if bench.broker.is_none() {
+            // Who is killed says no goodbye, and has its partitions until then.
+            group.extend([("share.session.timeout.ms", "2000"), ("share.heartbeat.interval.ms", "500")]);
+        }
+        bench.admin.alter_share_group_configs(way.group, &group).await.expect("group config");
+    }
     let count = orders();
-    bench.send(PARTITIONS, (0..count).map(|n| record(n, Some(order(n, false).0)))).await;
-    let began = Instant::now();
-    let mut kills = killed(bench, &database, &settings, count, seed).await;
-    let took = began.elapsed().as_secs_f64();
-    assert_eq!(totals(&database).await, expected((0..count).map(|n| (n, false))));
-    // Their order among themselves does not count, as no order is both; those of before are all done.
+    bench.send(PARTITIONS, (0..count).map(|n| record(n, Some(order(n).0)))).await;
     let cancelled = |n: &u64| n.is_multiple_of(CANCELLED);
-    let shipped = |n: &u64| !exactly_once && !cancelled(n) && n.is_multiple_of(SHIPPED);
-    let changes = (0..count).filter(|n| cancelled(n) || shipped(n));
-    let changes: Vec<Keyed> = changes.map(|n| record(n, shipped(&n).then(|| order(n, true).0))).collect();
-    let more = changes.len() as u64;
-    bench.send(PARTITIONS, changes).await;
-    kills += killed(bench, &database, &settings, more, seed + 1).await;
-    let left = (0..count).filter(|n| !cancelled(n)).map(|n| (n, shipped(&n)));
-    assert_eq!(totals(&database).await, expected(left));
-    let offsets = match exactly_once {
-        true => database.number("SELECT count(*) FROM _kafka_share_offsets").await,
-        false => 0,
+    let run = async |way: &Way| {
+        let began = Instant::now();
+        let kills = way.killed(bench, count).await;
+        let took = began.elapsed().as_secs_f64();
+        way.check(0..count).await;
+        (kills, took)
     };
-    println!(
-        "{name}: {count} orders in {took:.1} s ({:.0}/s), then {more} cancelled or shipped; {kills} kills of {TASKS} tasks each; 0 missing, \
-         0 twice; {offsets} rows of offsets left",
-        count as f64 / took
-    );
+    // In the long form the rates are of one at a time.
+    let told = match std::env::var_os("KAFKA_SHARE_ORDERS").is_none() {
+        true => tokio::join!(run(&least), run(&exactly)),
+        false => (run(&least).await, run(&exactly).await),
+    };
+    // Those that they cancel are all stored: share groups do not keep the order of records.
+    let tombstones: Vec<Keyed> = (0..count).filter(cancelled).map(|n| record(n, None)).collect();
+    let more = tombstones.len() as u64;
+    bench.send(PARTITIONS, tombstones).await;
+    let after = tokio::join!(least.killed(bench, more), exactly.killed(bench, more));
+    for (way, (kills, took), more_kills) in [(&least, told.0, after.0), (&exactly, told.1, after.1)] {
+        way.check((0..count).filter(|n| !cancelled(n))).await;
+        println!(
+            "{}: {count} orders in {took:.1} s ({:.0}/s), then {more} cancelled; {} kills of {TASKS} tasks each; 0 missing, 0 twice",
+            way.name,
+            count as f64 / took,
+            kills + more_kills,
+        );
+    }
+    let left = exactly.database.number("SELECT count(*) FROM _kafka_share_offsets").await;
+    println!("exactly-once: {left} rows of offsets are left");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orders_on_the_embedded_broker() {
-    orders_with_kills(&Bench::start(PARTITIONS).await, false, 11).await;
-    orders_with_kills(&Bench::start(PARTITIONS).await, true, 12).await;
+    orders_with_kills(&Bench::start(PARTITIONS).await, [11, 12]).await;
 }
 
 #[test]
 fn orders_on_kafka_4_4() {
-    // Each on a broker of its own: the group's name is the connector's.
-    for (exactly_once, seed) in [(false, 21), (true, 22)] {
-        let Some(kafka) = RealKafka::start("orders_on_kafka_4_4", "4.4.0") else { return };
-        let run =
-            async { orders_with_kills(&Bench::real(kafka.bootstrap(), PARTITIONS).await, exactly_once, seed).await };
-        tokio::runtime::Runtime::new().expect("runtime").block_on(run);
-    }
+    let Some(kafka) = RealKafka::start("orders_on_kafka_4_4", "4.4.0") else { return };
+    let run = async { orders_with_kills(&Bench::real(kafka.bootstrap(), PARTITIONS).await, [21, 22]).await };
+    tokio::runtime::Runtime::new().expect("runtime").block_on(run);
 }
