@@ -18,7 +18,7 @@ const PUT: Duration = Duration::from_millis(50);
 /// Records of a put.
 const BATCH: usize = 5;
 /// How long a rate is measured.
-const MEASURED: Duration = Duration::from_secs(10);
+const MEASURED: Duration = Duration::from_secs(5);
 
 /// A sink as slow as a remote service. With `stuck`, the first put does not return.
 #[derive(Clone)]
@@ -74,7 +74,10 @@ async fn rate(servers: &str, topic: &str, tasks: usize, stuck: bool) -> Result<(
     };
     let name = format!("{topic}-{tasks}-{stuck}");
     let admin = Admin::new(ClientConfig::new(servers))?;
-    admin.alter_share_group_configs(&format!("connect-{name}"), &[("share.auto.offset.reset", "earliest")]).await?;
+    // A record that is held keeps the share-partition from going further than this many records beyond it.
+    let window = ("share.partition.max.record.locks", "4000");
+    let settings = [("share.auto.offset.reset", "earliest"), window];
+    admin.alter_share_group_configs(&format!("connect-{name}"), &settings).await?;
     let (number, batch) = (tasks.to_string(), BATCH.to_string());
     let worker = WorkerConfig::new(owned(&[("bootstrap.servers", servers), ("consumer.group.protocol", "share")]))?;
     let config = owned(&[

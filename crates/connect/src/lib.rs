@@ -29,7 +29,9 @@
 //! may go on for `task.shutdown.graceful.timeout.ms` (5 s). A sink must bear that its future is dropped at any await; its
 //! [`stop`](SinkTask::stop) is called all the same. A batch whose put and commit take longer than the lock is told in the log,
 //! in [`TaskStatus::slow`] and by metrics: raise `share.acquisition.lock.timeout.ms`, or lower
-//! `consumer.override.max.poll.records`. Sinks that get no records are flushed every `offset.flush.interval.ms` (60 s).
+//! `consumer.override.max.poll.records`. Other tasks go on meanwhile, but a share-partition gives out no more than
+//! `share.partition.max.record.locks` of the group (2000) records beyond the first that is not done: where one put may take so
+//! long that others do that many, raise it, or lower `task.put.timeout.ms`. Sinks that get no records are flushed every `offset.flush.interval.ms` (60 s).
 //!
 //! # Metrics
 //! [`Worker::metrics`] has Connect's `sink-task-metrics`, `connector-task-metrics` and `task-error-metrics` by their names, and
