@@ -13,7 +13,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 toolchain=${FUZZ_TOOLCHAIN:-nightly}
 command -v cargo-fuzz > /dev/null || cargo install --locked cargo-fuzz
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cargo "+$toolchain" fuzz list)
+if [ ${#targets[@]} = 0 ]; then
+  list=$(cargo "+$toolchain" fuzz list)
+  mapfile -t targets <<< "$list"
+fi
 
 # All at first: they share what they are made of. Then as many at a time as there are processors.
 if [ ${#targets[@]} = 1 ]; then cargo "+$toolchain" fuzz build "${targets[0]}"; else cargo "+$toolchain" fuzz build; fi

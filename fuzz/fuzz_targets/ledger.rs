@@ -8,6 +8,7 @@ use kafka_share_core::ledger::{
 };
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::share_acks::AckType;
+use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_wire::Uuid;
 use kafka_share_wire::records::{BatchBuilder, BatchOptions, EndTxnMarker};
 use libfuzzer_sys::fuzz_target;
@@ -31,32 +32,83 @@ fuzz_target!(|data: &[u8]| {
 });
 
 enum Step<'a> {
-    Intent { producer: u8, counter: u8, ranges: Vec<(u8, u8, bool)>, two_phase: bool },
-    Tombstone { producer: u8, counter: u8 },
-    Marker { producer: u8, commit: bool },
+    Intent {
+        producer: u8,
+        counter: u8,
+        ranges: Vec<(u8, u8, bool)>,
+        two_phase: bool,
+        native: bool,
+    },
+    /// The reader's own producer, 9, which nobody else uses: ends its transaction, writes the next, and tells the reader;
+    /// or tells it something else.
+    Own {
+        counter: u8,
+        tombstone: Option<u8>,
+        first: u8,
+        commit: bool,
+        lie: Option<(i64, i64)>,
+    },
+    Left(u8),
+    Tombstone {
+        producer: u8,
+        counter: u8,
+    },
+    Marker {
+        producer: u8,
+        commit: bool,
+    },
     Generation(u8),
-    Strange { key: &'a [u8], value: Option<&'a [u8]>, transactional: bool },
+    Strange {
+        key: &'a [u8],
+        value: Option<&'a [u8]>,
+        transactional: bool,
+    },
     Compact(u8),
-    Read { most: u8, stable: i8 },
+    Read {
+        most: u8,
+        stable: i8,
+    },
     OutOfRange,
     Ask,
     Settle(u8),
-    Look { first: u8, length: u8 },
-    Wait { first: u8, length: u8 },
-    Check { counter: u8, offset: u8, lowest_ask: u8 },
+    Look {
+        first: u8,
+        length: u8,
+    },
+    Wait {
+        first: u8,
+        length: u8,
+    },
+    Check {
+        counter: u8,
+        offset: u8,
+        lowest_ask: u8,
+    },
     Committed(u8),
-    Confirmed { first: u8, length: u8 },
+    Confirmed {
+        first: u8,
+        length: u8,
+    },
     Later(u16),
 }
 
 fn step<'a>(u: &mut Unstructured<'a>) -> arbitrary::Result<Step<'a>> {
-    Ok(match u.int_in_range(0..=15)? {
+    Ok(match u.int_in_range(0..=17)? {
         0 | 1 => Step::Intent {
             producer: u.arbitrary()?,
             counter: u.arbitrary()?,
             ranges: u.arbitrary()?,
             two_phase: u.ratio(1, 8)?,
+            native: u.ratio(1, 4)?,
         },
+        16 | 17 => Step::Own {
+            counter: u.arbitrary()?,
+            tombstone: u.arbitrary()?,
+            first: u.arbitrary()?,
+            commit: u.ratio(7, 8)?,
+            lie: if u.ratio(1, 16)? { Some(u.arbitrary()?) } else { None },
+        },
+        4 if u.ratio(1, 8)? => Step::Left(u.arbitrary()?),
         2 => Step::Tombstone { producer: u.arbitrary()?, counter: u.arbitrary()? },
         3 => Step::Marker { producer: u.arbitrary()?, commit: u.arbitrary()? },
         4 if u.ratio(1, 8)? => Step::Generation(u.arbitrary()?),
@@ -84,7 +136,11 @@ struct World {
     end: i64,
     now: Instant,
     asked: u64,
+    /// The own intent that is open.
+    own: Option<IntentKey>,
 }
+
+const OWN: i64 = 9;
 
 fn key(counter: u8) -> IntentKey {
     IntentKey { instance: Uuid([9; 16]), counter: counter.into() }
@@ -93,7 +149,7 @@ fn key(counter: u8) -> IntentKey {
 fn walk(u: &mut Unstructured<'_>, layout: Layout) -> arbitrary::Result<()> {
     let config = ReaderConfig { group: "g".into(), layout, max_ranges: MAX_RANGES };
     let reader = LedgerReader::new(config);
-    let mut world = World { reader, layout, log: BTreeMap::new(), end: 0, now: Instant::now(), asked: 1 };
+    let mut world = World { reader, layout, log: BTreeMap::new(), end: 0, now: Instant::now(), asked: 1, own: None };
     let mut floor = 0;
     for _ in 0..200 {
         world.step(step(u)?);
@@ -131,6 +187,37 @@ impl World {
         self.end += 1;
     }
 
+    fn marker(&mut self, producer_id: i64, commit: bool) {
+        let marker = EndTxnMarker { commit, coordinator_epoch: 0, producer_id, producer_epoch: 1 };
+        let batch = marker.write(self.end, 0, 0, BytesMut::new()).expect("a marker").freeze();
+        self.put(batch);
+    }
+
+    /// The reader must know of its own records what it would have read.
+    fn write_own(&mut self, own: IntentKey, tombstone: Option<u8>, range: ClaimedRange, lie: Option<(i64, i64)>) {
+        let groups = vec![GroupClaims { group: "g".into(), generation: 0, claims: Claims::from([(TP, vec![range])]) }];
+        let intent = Intent { transactional_id: "t".into(), two_phase: false, native: false, groups };
+        let mut records: Vec<LedgerRecord> = tombstone.map(|t| LedgerRecord::Tombstone(key(t))).into_iter().collect();
+        records.push(LedgerRecord::Intent(own, intent));
+        let base = self.end;
+        for record in &records {
+            self.record(OWN as u8, true, record);
+        }
+        let unread = self.log.range(self.reader.position().unwrap_or(0)..base).count();
+        let gone = self.reader.position().is_none_or(|p| (p..base).any(|offset| !self.log.contains_key(&offset)));
+        let before = self.reader.position();
+        let placed = records.into_iter().zip(base..).map(|(record, offset)| match lie {
+            Some((at, step)) => (at.wrapping_add(step.wrapping_mul(offset - base)), record),
+            None => (offset, record),
+        });
+        let owner = ProducerIdentity { id: OWN, epoch: 0 };
+        let _ = self.reader.handle_own_records(self.now, owner, placed.collect());
+        if lie.is_none() && self.reader.position() != before && self.reader.error().is_none() {
+            assert!(unread <= 1 && !gone, "only its own marker may be unread");
+            assert_eq!(self.reader.position(), Some(self.end));
+        }
+    }
+
     fn record(&mut self, producer: u8, transactional: bool, record: &LedgerRecord) {
         let (key, value) = record.encode(self.layout);
         self.push(producer, transactional, &key, value.as_deref());
@@ -139,7 +226,7 @@ impl World {
     fn step(&mut self, step: Step<'_>) {
         let span = |first: u8, length: u8| (i64::from(first), i64::from(first) + i64::from(length));
         match step {
-            Step::Intent { producer, counter, ranges, two_phase } => {
+            Step::Intent { producer, counter, ranges, two_phase, native } => {
                 let mut next = 0;
                 let mut claimed = Vec::new();
                 for (distance, length, accept) in ranges.into_iter().take(4) {
@@ -157,17 +244,31 @@ impl World {
                 }
                 let groups =
                     vec![GroupClaims { group: "g".into(), generation: 0, claims: Claims::from([(TP, claimed)]) }];
-                let intent = Intent { transactional_id: "t".into(), two_phase, native: false, groups };
+                let intent = Intent { transactional_id: "t".into(), two_phase, native, groups };
                 self.record(producer % 4, true, &LedgerRecord::Intent(key(counter), intent));
             }
             Step::Tombstone { producer, counter } => {
                 self.record(producer % 4, true, &LedgerRecord::Tombstone(key(counter)));
             }
             Step::Marker { producer, commit } => {
-                let producer_id = i64::from(producer % 4);
-                let marker = EndTxnMarker { commit, coordinator_epoch: 0, producer_id, producer_epoch: 1 };
-                let batch = marker.write(self.end, 0, 0, BytesMut::new()).expect("a marker").freeze();
-                self.put(batch);
+                self.marker(i64::from(producer % 4), commit);
+            }
+            Step::Own { counter, tombstone, first, commit, lie } => {
+                if let Some(open) = self.own {
+                    self.marker(OWN, commit);
+                    if commit {
+                        self.reader.handle_committed(&open, false);
+                    }
+                }
+                let own = IntentKey { instance: Uuid([8; 16]), counter: counter.into() };
+                self.own = Some(own);
+                let first = i64::from(first);
+                let range = ClaimedRange { first, last: first + 3, ack: AckType::Accept };
+                self.write_own(own, tombstone, range, lie);
+            }
+            Step::Left(generation) => {
+                let left = LedgerRecord::Left { group: "g".into(), generation: u64::from(generation % 4) };
+                self.record(0, false, &left);
             }
             Step::Generation(generation) => {
                 let raised = LedgerRecord::Generation { group: "g".into(), generation: u64::from(generation % 4) };

@@ -1,16 +1,17 @@
 //! A share consumer whose acknowledgements go into transactions by the ledger, on an embedded broker that has no
 //! transactional acknowledgements.
 
-use kafka_share::admin::NewTopic;
+use kafka_share::admin::{ConfigResource, NewTopic};
 use kafka_share::ledger::{AckBackendChoice, NewLedger};
-use kafka_share::net::Cluster;
+use kafka_share::net::{Cluster, Purpose};
 use kafka_share::{
     AckOutcome, AckType, AcknowledgementMode as Mode, Admin, ClientConfig, ErrorKind, KafkaShareConsumer, Outcome,
     PartitionReader, Producer, ProducerRecord, ShareAcknowledgements, ShareGroupMetadata, ShareRecords,
     TopicIdPartition, TransactionSession, TransactionalProducer,
 };
 use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction, GroupBounds, Rewrite};
-use kafka_share_messages::{ApiKey, ApiVersionsResponse, ErrorCode, ShareFetchResponse};
+use kafka_share_messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
+use kafka_share_messages::{ApiKey, ApiVersionsResponse, DeleteRecordsRequest, ErrorCode, ShareFetchResponse};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -42,7 +43,7 @@ impl Lab {
         let lock = lock_ms.to_string();
         let settings = [("share.auto.offset.reset", "earliest"), ("share.record.lock.duration.ms", &lock)];
         lab.admin().alter_share_group_configs(GROUP, &settings).await.unwrap();
-        lab.produce(10).await;
+        lab.produce(0..10).await;
         lab
     }
 
@@ -50,9 +51,35 @@ impl Lab {
         Admin::on(Arc::clone(&self.cluster))
     }
 
-    async fn produce(&self, count: usize) {
+    /// Takes all records of a ledger out of it, as an administrator may who wants to.
+    async fn delete_all(&self, ledger: &str, partitions: i32) {
+        // Compacted topics refuse that.
+        let resource = ConfigResource::Topic(ledger.to_owned());
+        let policy = [("cleanup.policy", Some("delete"))];
+        self.admin().incremental_alter_configs(&resource, &policy).await.unwrap();
+        let part = |partition_index| DeleteRecordsPartition { partition_index, offset: -1, ..Default::default() };
+        let partitions = (0..partitions).map(part).collect();
+        let topic = DeleteRecordsTopic { name: ledger.into(), partitions, ..Default::default() };
+        let request = DeleteRecordsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() };
+        let node = self.broker.nodes()[0].id;
+        let answer =
+            self.cluster.call_node(node, Purpose::Coordination, &request, Instant::now() + LONG).await.unwrap();
+        let rows = answer.topics.iter().flat_map(|t| &t.partitions);
+        rows.for_each(|row| assert_eq!(row.error_code, ErrorCode::NONE));
+    }
+
+    /// Works until the output has so many records.
+    async fn work(&self, producer: &TransactionalProducer, consumer: &KafkaShareConsumer, records: usize) {
+        while self.output().await.len() < records {
+            process(producer, consumer, &some(consumer).await).await;
+            producer.commit_transaction().await.unwrap();
+        }
+        self.until_done(consumer).await;
+    }
+
+    async fn produce(&self, values: std::ops::Range<usize>) {
         let producer = Producer::builder("").cluster(Arc::clone(&self.cluster)).build().unwrap();
-        for n in 0..count {
+        for n in values {
             producer.send(ProducerRecord::new("in").value(n.to_string())).await.unwrap().await.unwrap();
         }
     }
@@ -157,7 +184,7 @@ async fn a_transaction_acknowledges_once_and_the_broker_is_told() {
                 assert_eq!(lab.output().await, all_values(10));
                 assert!(consumer.poll_outcomes().is_empty(), "there is no second outcome");
                 // The answer to the fetch that took them along may wait for records.
-                lab.produce(10).await;
+                lab.produce(0..10).await;
                 let records = some(&consumer).await;
                 assert!((count(&consumer, "confirmed") - 10.0).abs() < 0.1);
                 // So the next transaction takes its intent out of the ledger.
@@ -212,7 +239,7 @@ async fn what_another_member_is_about_to_do_waits_without_holding_up_the_rest() 
     producer.prepare_transaction().await.unwrap();
     lab.broker.expire_locks(GROUP);
     let second = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
-    lab.produce(1).await;
+    lab.produce(0..1).await;
     // The one that nobody claims.
     let free = some(&second).await;
     assert_eq!(offsets(&free), [10]);
@@ -247,7 +274,7 @@ async fn a_member_that_holds_others_up_is_fenced_and_goes_on() {
         stopped.abort_transaction().await.unwrap();
         lab.until_done(&second).await;
         second.close(LONG).await.unwrap();
-        lab.produce(1).await;
+        lab.produce(0..1).await;
         let records = some(&first).await;
         assert_eq!(offsets(&records), [10]);
         process(&stopped, &first, &records).await;
@@ -578,33 +605,39 @@ async fn acknowledgements_that_the_broker_refuses_after_the_commit_are_counted_a
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ledger_that_is_read_from_its_start_again_is_counted() {
+async fn a_broker_that_has_less_of_the_ledger_than_its_leader_is_no_gap() {
     let lab = Lab::new(2, 30_000).await;
-    // Nobody else fetches.
-    let gone = FaultAction::Error(ErrorCode::OFFSET_OUT_OF_RANGE);
-    lab.broker.fault(Fault::new(gone).key(ApiKey::FETCH));
+    // As one answers that is not the leader any more. Nobody else fetches.
+    let behind = lab.broker.fault(Fault::new(FaultAction::Error(ErrorCode::OFFSET_OUT_OF_RANGE)).key(ApiKey::FETCH));
     let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
     let producer = lab.transactional("t").await;
-    // What was held when that came, if anything was, comes again.
-    let until = Instant::now() + LONG;
-    while lab.output().await.is_empty() {
-        assert!(Instant::now() < until);
-        let records = some(&consumer).await;
-        producer.begin_transaction().unwrap();
-        for record in &records {
-            let value = record.value().unwrap().to_vec();
-            drop(producer.send(ProducerRecord::new("out").value(value)).await.unwrap());
-        }
-        let acks = ShareAcknowledgements::from_records(&records, AckType::Accept).unwrap();
-        let member = consumer.share_group_metadata().unwrap();
-        let staged = producer.send_share_acks_to_transaction(acks, &member).await;
-        if staged.is_err() || producer.commit_transaction().await.is_err() {
-            producer.abort_transaction().await.unwrap();
-        }
-    }
-    lab.until_done(&consumer).await;
-    assert!((count(&consumer, "restarts") - 1.0).abs() < 0.1);
+    lab.work(&producer, &consumer, 10).await;
+    assert_eq!(lab.broker.fault_hits(behind), 1);
+    assert!(count(&consumer, "restarts") < 0.1);
     assert_eq!(lab.output().await, all_values(10));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_that_is_read_from_its_start_again_is_counted() {
+    let lab = Lab::new(2, 30_000).await;
+    let producer = lab.transactional("t").await;
+    let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    lab.work(&producer, &first, 10).await;
+    first.close(LONG).await.unwrap();
+    // The next one knows where the ledger begins, and then that is not so any more.
+    let moved = Fault::new(FaultAction::Error(ErrorCode::NOT_LEADER_OR_FOLLOWER)).key(ApiKey::FETCH).times(u32::MAX);
+    let moved = lab.broker.fault(moved);
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let until = Instant::now() + LONG;
+    while lab.broker.fault_hits(moved) == 0 {
+        assert!(consumer.poll(SHORT).await.unwrap().is_empty() && Instant::now() < until);
+    }
+    lab.delete_all("share-ack-ledger", 2).await;
+    lab.broker.clear_faults();
+    lab.produce(10..20).await;
+    lab.work(&producer, &consumer, 20).await;
+    assert!((count(&consumer, "restarts") - 1.0).abs() < 0.1);
+    assert_eq!(lab.output().await, all_values(20));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -636,7 +669,7 @@ async fn intents_over_a_deleted_topic_are_taken_out() {
     let (producer, until) = (lab.transactional("t").await, Instant::now() + LONG);
     while !theirs().await.is_empty() {
         assert!(Instant::now() < until, "it stays");
-        lab.produce(1).await;
+        lab.produce(0..1).await;
         process(&producer, &consumer, &some(&consumer).await).await;
         producer.commit_transaction().await.unwrap();
     }

@@ -270,6 +270,9 @@ impl Follower {
             lock.into_iter().for_each(|lock| r.set_record_lock(lock));
             waiting.iter().for_each(|w| r.wait_for(now, w.until, w.tp, w.first, w.last));
         });
+        if !waiting.is_empty() {
+            tail.read_on();
+        }
         if moved || changed && tail.error().is_some() {
             shared.wake_app();
         }

@@ -259,6 +259,12 @@ async fn fetch(shared: &Shared, owner: crate::net::SessionOwner, offset: i64) ->
         }
         (ErrorCode::NONE, None) => Err(left_out(shared)),
         (ErrorCode::OFFSET_OUT_OF_RANGE, _) => {
+            // A broker that is not the leader any more may have less than what is known: only leaders answer this.
+            let (start, end) = (bound(shared, EARLIEST).await?, bound(shared, LATEST).await?);
+            if (start..=end).contains(&offset) {
+                let what = format_args!("reading {} at offset {offset}", place(shared)).to_string();
+                return Err(Error::broker(ErrorCode::NOT_LEADER_OR_FOLLOWER, what, None));
+            }
             shared.with(|reader| reader.handle_out_of_range());
             shared.counters.restarts.fetch_add(1, Ordering::Relaxed);
             Ok(())

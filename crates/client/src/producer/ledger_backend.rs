@@ -431,6 +431,10 @@ fn conclude(written: Vec<Written>, tombstones: Tombstones, committed: bool) {
                 }
                 r.unwatch(&key);
             });
+            if !committed {
+                // Its records come again at once, and are set aside as long as the marker was not read.
+                tail.read_on();
+            }
         }
     }
     if !committed {

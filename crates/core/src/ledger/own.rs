@@ -72,21 +72,18 @@ impl LedgerReader {
         let (Some(position), Some(first)) = (self.tail(), records.first().map(|(offset, _)| *offset)) else {
             return Ok(());
         };
-        let one_by_one = (first..).zip(&records).all(|(expected, (offset, _))| expected == *offset);
+        let one_by_one = records.windows(2).all(|two| two[0].0.checked_add(1) == Some(two[1].0));
+        let last = records.last().and_then(|(offset, _)| offset.checked_add(1));
+        let (true, Some(end)) = (one_by_one, last) else { return Ok(()) };
         let next = match self.picture.is_open(owner.id) {
             false if first == position => first,
             true if self.own.committed == Some(owner.id) && first.checked_sub(1) == Some(position) => position,
             _ => return Ok(()),
         };
-        if !one_by_one {
-            return Ok(());
-        }
         if next == position && next < first {
             self.take_marker(position, owner.id, true);
         }
-        let mut end = first;
         for (offset, record) in records {
-            end = offset + 1;
             if let Err(error) = self.take_record(now, offset, (owner, true), record) {
                 return self.fail(Err(error));
             }
