@@ -175,7 +175,7 @@ impl SourceGroup {
     }
 }
 
-/// Takes reports of single bad records of the put that is under way. With `errors.tolerance=all` they are rejected,
+/// Takes reports of single bad records of the put that is under way, or of the flush after it. With `errors.tolerance=all` they are rejected,
 /// and the others accepted; with `none` the task fails after the put.
 #[derive(Debug, Clone, Default)]
 pub struct ErrantRecordReporter {

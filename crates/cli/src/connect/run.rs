@@ -3,6 +3,7 @@
 use super::workers::{Connector, Standing, Workers};
 use super::{http, mask, text_of, worker_properties};
 use crate::exit::Failure;
+use crate::signals::Signals;
 use clap::Args;
 use kafka_share::{Admin, ClientConfig};
 use kafka_share_connect::{
@@ -51,10 +52,22 @@ pub(super) async fn run(args: RunArgs) -> Result<(), Failure> {
     let listener = http::bind(&properties).await?;
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let cluster_id = if listener.is_some() { cluster_id(&properties).await } else { String::new() };
+    let mut signals = Signals::new()?;
     let mut connectors = Vec::new();
     for config in configs {
         let name = config.name.clone();
-        let connector = Connector::start(config).await.map_err(|e| refused(&name, &e))?;
+        let started = tokio::select! {
+            started = Connector::start(config) => started,
+            () = signals.any() => return end(&connectors).await,
+        };
+        let connector = match started {
+            Ok(connector) => connector,
+            Err(error) => {
+                // Those that run stop in order, whatever they say.
+                let _ = end(&connectors).await;
+                return Err(refused(&name, &error));
+            }
+        };
         let tasks = connector.standing().await.tasks.len();
         println!("connector {name:?} runs with {tasks} tasks; Ctrl-C ends it");
         connectors.push(Arc::new(connector));
@@ -65,11 +78,11 @@ pub(super) async fn run(args: RunArgs) -> Result<(), Failure> {
         tokio::spawn(http::serve(listener, Arc::clone(&workers), Arc::new(properties)))
     });
     let idle = args.stop_when_idle.map(Duration::from_secs);
-    watch(&workers, idle, Duration::from_secs(args.status_interval), served.is_some()).await;
+    watch((&workers, &mut signals), idle, Duration::from_secs(args.status_interval), served.is_some()).await;
     if let Some(served) = served {
         served.abort();
     }
-    end(&workers).await
+    end(&workers.connectors).await
 }
 
 async fn cluster_id(properties: &Properties) -> String {
@@ -80,9 +93,9 @@ async fn cluster_id(properties: &Properties) -> String {
 }
 
 /// Stops all, and tells what they have done.
-async fn end(workers: &Workers) -> Result<(), Failure> {
+async fn end(connectors: &[Arc<Connector>]) -> Result<(), Failure> {
     let mut failed = None;
-    for connector in &workers.connectors {
+    for connector in connectors {
         connector.stop().await;
         let name = &connector.config.name;
         for task in connector.standing().await.tasks {
@@ -114,16 +127,14 @@ fn refused(name: &str, error: &ConnectError) -> Failure {
     }
 }
 
-/// Returns at Ctrl-C, when nothing was read for `idle`, or when all tasks have failed and nobody could restart them.
-async fn watch(workers: &Workers, idle: Option<Duration>, interval: Duration, served: bool) {
+/// Returns at Ctrl-C and SIGTERM, when nothing was read for `idle`, or when all tasks have failed and nobody could restart them.
+async fn watch((workers, signals): (&Workers, &mut Signals), idle: Option<Duration>, interval: Duration, served: bool) {
     let mut tick = tokio::time::interval(Duration::from_millis(200));
-    let interrupt = tokio::signal::ctrl_c();
-    tokio::pin!(interrupt);
     let mut seen = (u64::MAX, Instant::now());
     let mut progress = Progress::new(interval);
     loop {
         tokio::select! {
-            _ = &mut interrupt => return,
+            () = signals.any() => return,
             _ = tick.tick() => {}
         }
         let mut all = Vec::new();

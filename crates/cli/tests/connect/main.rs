@@ -44,17 +44,17 @@ impl Bench {
     }
 
     async fn connect(&self, config: serde_json::Value) -> Output {
+        let run = self.command(config).args(["--stop-when-idle", "6"]).output();
+        tokio::time::timeout(LIMIT, run).await.expect("kshare ends").expect("kshare runs")
+    }
+
+    fn command(&self, config: serde_json::Value) -> tokio::process::Command {
         let sink = serde_json::json!({ "name": "copy", "config": config });
         std::fs::write(self.file("sink.json"), sink.to_string()).expect("file");
-        let args = [&self.file("worker.properties"), &self.file("sink.json")];
-        let run = tokio::process::Command::new(env!("CARGO_BIN_EXE_kshare"))
-            .arg("connect")
-            .args(args)
-            .args(["--stop-when-idle", "6"])
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        tokio::time::timeout(LIMIT, run).await.expect("kshare ends").expect("kshare runs")
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_kshare"));
+        command.arg("connect").args([self.file("worker.properties"), self.file("sink.json")]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
     }
 }
 
@@ -103,6 +103,27 @@ async fn file_sink_writes_every_record_and_ends_when_idle() {
     drop(bench.broker);
 }
 
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_ends_it_in_order() {
+    let bench = Bench::start(values()).await;
+    let config = serde_json::json!({ "connector.class": "file", "topics": "in", "file": bench.file("out.jsonl") });
+    let child = bench.command(config).spawn().expect("kshare");
+    let until = std::time::Instant::now() + LIMIT;
+    while lines(bench.folder.path()).len() < RECORDS {
+        assert!(std::time::Instant::now() < until, "not all is written");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let pid = child.id().expect("it runs").to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    let end = child.wait_with_output();
+    let output = tokio::time::timeout(LIMIT, end).await.expect("kshare ends").expect("its output");
+    let text = succeeds(&output);
+    assert!(text.contains(&format!("copy task 0: STOPPED: read {RECORDS} accepted {RECORDS}")), "{text}");
+    let offsets = bench.admin.describe_share_group_offsets("connect-copy").await.expect("offsets");
+    assert!(offsets.iter().all(|o| o.lag == Some(0)), "{offsets:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kafka_sink_copies_exactly_once() {
     let bench = Bench::start(values()).await;
@@ -147,9 +168,9 @@ async fn wrong_settings_are_named() {
         config
     };
     for (more, words) in [
-        (("share.delivery.semantics", "exactly-once"), &["exactly-once", "does not write to Kafka"][..]),
+        (("share.delivery.semantics", "exactly-once"), &["exactly-once", "file can only be at-least-once"][..]),
         (("consumer.override.group.protocol", "classic"), &["classic", "consumer.override.group.protocol=share"]),
-        (("connector.class", "postgres"), &["connector.class=postgres"]),
+        (("connector.class", "mongodb"), &["connector.class=mongodb"]),
         (("consumer.override.max.poll.records", "0"), &["max.poll.records"]),
         (("file", "/no/such/folder/out"), &["file=/no/such/folder/out"]),
     ] {

@@ -198,8 +198,8 @@ async fn wrong_requests_are_refused_in_connects_form() {
     let path = "/connector-plugins/file/config/validate";
     let (status, body) = running.ask_with("PUT", path, "", &settings.to_string()).await;
     let body: Value = serde_json::from_str(&body).expect("JSON");
-    // tasks.max, topcis, and the file that is missing.
-    assert_eq!((status, body["error_count"].as_u64()), (200, Some(3)), "{body}");
+    // tasks.max, topcis, db.password, and the file that is missing.
+    assert_eq!((status, body["error_count"].as_u64()), (200, Some(4)), "{body}");
     let configs = body["configs"].as_array().expect("configs");
     let of = |name: &str| configs.iter().find(|c| c["value"]["name"] == name).expect("a setting");
     assert!(of("tasks.max")["value"]["errors"][0].as_str().is_some_and(|e| e.contains("a number")), "{body}");

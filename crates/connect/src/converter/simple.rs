@@ -13,7 +13,6 @@ pub(super) fn read(bytes: &[u8], share: impl FnOnce(&[u8]) -> Bytes) -> Data {
     match typed.then(|| serde_json::from_str::<Value>(text)) {
         Some(Ok(Value::Null)) => Data::Null,
         Some(Ok(Value::String(inner))) => Data::String(inner),
-        Some(Ok(Value::Bool(flag))) => Data::Boolean(flag),
         Some(Ok(value)) if same(&value, text) => Data::Json(value),
         _ => Data::String(text.to_owned()),
     }
@@ -38,16 +37,29 @@ mod tests {
             ("[1,\"a\"]", json!([1, "a"])),
             ("{\"a\":null}", json!({"a": null})),
             ("18446744073709551615", json!(u64::MAX)),
+            ("true", json!(true)),
+            ("false", json!(false)),
         ] {
             assert_eq!(read(text), Data::Json(value));
             assert_eq!(read(text).to_bytes().unwrap(), text);
         }
-        for text in ["", "007", "1e3", "[1, 2]", "99999999999999999999", "2024-02-29", "tea", "nope", "-", "00-4bf9-01"]
-        {
+        for text in [
+            "",
+            "007",
+            "1e3",
+            "[1, 2]",
+            "99999999999999999999",
+            "2024-02-29",
+            "tea",
+            "nope",
+            "-",
+            "00-4bf9-01",
+            "true ",
+        ] {
             assert_eq!(read(text), Data::String(text.to_owned()));
         }
         assert_eq!(read("\"a b\""), Data::String("a b".into()));
-        assert_eq!((read("true"), read("null")), (Data::Boolean(true), Data::Null));
+        assert_eq!(read("null"), Data::Null);
         assert_eq!(super::read(b"\xff", Bytes::copy_from_slice), Data::Bytes(Bytes::from_static(b"\xff")));
     }
 }

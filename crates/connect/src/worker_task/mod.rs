@@ -216,6 +216,7 @@ impl WorkerShareSinkTask {
         self.put_all(&converted, &mut batch, orders).await;
         if self.producer.is_none() && batch.has(Fate::Accept) {
             self.flush(&mut batch, orders).await;
+            self.judge_all_flushed(&converted, &mut batch);
         }
         batch.keep_last_delivery(self.config.delivery_limit());
         if batch.cut

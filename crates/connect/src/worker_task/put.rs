@@ -12,6 +12,9 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// How often a batch that is put again and again is told of.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
+
 impl WorkerShareSinkTask {
     /// Puts all records; a batch that fails for good is split, so that one bad record does not take its neighbours.
     pub(super) async fn put_all(&mut self, converted: &Converted, batch: &mut Batch<'_>, orders: &Orders) {
@@ -30,7 +33,7 @@ impl WorkerShareSinkTask {
                 Ok(reports) => {
                     self.judge(part, &reports, batch);
                     if let Some(producer) = self.producer.clone() {
-                        self.end_transaction(&producer, part.rows, batch, orders).await;
+                        self.end_transaction(&producer, part, batch, orders).await;
                     }
                 }
                 Err(PutError { blame, error }) => match blame {
@@ -69,6 +72,31 @@ impl WorkerShareSinkTask {
         }
     }
 
+    /// What a sink has reported while it flushed: too late to put the others without it, where that must not be committed.
+    fn judge_flushed(&self, part: Part<'_>, batch: &mut Batch<'_>) -> Result<(), ConnectError> {
+        let reports = self.context.errant_record_reporter().take();
+        if reports.is_empty() {
+            return Ok(());
+        }
+        for (row, record) in part.rows.iter().zip(part.records) {
+            let Some(report) = reports.iter().find(|r| r.is_about(record)) else { continue };
+            if batch.rows[*row].fate != Fate::Accept {
+                continue;
+            }
+            if self.producer.is_some() && self.config.tolerance == Tolerance::None {
+                return Err(ConnectError::fatal(format!("{}: {}", batch.place(*row), report.error)));
+            }
+            self.bad_record(batch, *row, &report.error);
+        }
+        Ok(())
+    }
+
+    /// As [`judge_flushed`](Self::judge_flushed), of all that a batch has put, without transactions.
+    pub(super) fn judge_all_flushed(&self, converted: &Converted, batch: &mut Batch<'_>) {
+        // Without a transaction nothing has to be undone.
+        let _ = self.judge_flushed(converted.part(0..converted.records.len()), batch);
+    }
+
     fn release(&self, rows: &[usize], error: &dyn std::fmt::Display, batch: &mut Batch<'_>) {
         self.counters.meters.error_logged();
         tracing::warn!(connector = %self.config.name, task = self.number, %error, records = rows.len(), "records released");
@@ -86,6 +114,7 @@ impl WorkerShareSinkTask {
     ) -> Result<Vec<Report>, PutError> {
         let started = Instant::now();
         let mut pause = RETRY_PAUSE.min(self.config.retry_delay_max);
+        let mut told: Option<Instant> = None;
         loop {
             if let Some(producer) = &self.producer {
                 // Never passing: the next batch would find the same producer.
@@ -114,6 +143,10 @@ impl WorkerShareSinkTask {
                 return Err(error.into());
             }
             self.counters.meters.retries.fetch_add(1, Ordering::Relaxed);
+            if told.is_none_or(|at| at.elapsed() > TELL_AGAIN) {
+                told = Some(Instant::now());
+                tracing::warn!(%error, records = part.rows.len(), "the sink asks for the records again, later");
+            }
             // A task that is told to stop or to pause tries no more.
             if batch.renewal.during(&self.consumer, orders.interrupt_within(asked)).await {
                 return Err(error.into());
@@ -165,18 +198,23 @@ impl WorkerShareSinkTask {
     async fn end_transaction(
         &mut self,
         producer: &TransactionalProducer,
-        rows: &[usize],
+        part: Part<'_>,
         batch: &mut Batch<'_>,
         orders: &Orders,
     ) {
+        let rows = part.rows;
+        self.take_outcomes();
         let flush = orders.limited("flush", self.config.put_timeout, Duration::ZERO, self.sink.flush());
         let result = match batch.renewal.during(&self.consumer, flush).await {
-            Ok(()) => {
-                let began = Instant::now();
-                let result = self.commit_transaction(producer, rows, batch).await;
-                self.counters.meters.committed(began.elapsed(), result.is_ok());
-                result.map_err(ConnectError::from)
-            }
+            Ok(()) => match self.judge_flushed(part, batch) {
+                Ok(()) => {
+                    let began = Instant::now();
+                    let result = self.commit_transaction(producer, rows, batch).await;
+                    self.counters.meters.committed(began.elapsed(), result.is_ok());
+                    result.map_err(ConnectError::from)
+                }
+                Err(error) => Err(error),
+            },
             Err(Cut::Failed(error)) => Err(error),
             Err(Cut::Over(error)) => {
                 batch.cut = true;
@@ -190,6 +228,8 @@ impl WorkerShareSinkTask {
             return batch.fail(rows, error);
         }
         self.abort(rows, batch, orders).await;
+        // Of the acknowledgements that were in the transaction, and were never counted.
+        drop(self.consumer.poll_outcomes());
         self.release(rows, &error, batch);
         if batch.cut || error.blame() != Blame::Passing {
             batch.fail(rows, error);

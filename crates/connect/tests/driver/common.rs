@@ -183,6 +183,8 @@ pub(crate) struct Scripted {
     /// How long starts take until they fail, if they do.
     pub(crate) start: Arc<Mutex<Option<Duration>>>,
     pub(crate) puts: Arc<Mutex<Vec<Put>>>,
+    /// What the next flush reports.
+    pub(crate) late: Arc<Mutex<Vec<SinkRecord>>>,
 }
 
 impl Scripted {
@@ -195,6 +197,7 @@ impl Scripted {
             flushes: Arc::default(),
             start: Arc::default(),
             puts: Arc::default(),
+            late: Arc::default(),
         }
     }
 
@@ -276,6 +279,10 @@ impl SinkTask for ScriptedTask {
     }
 
     async fn flush(&mut self) -> Result<(), ConnectError> {
+        let context = self.context.as_ref().expect("started");
+        for record in self.of.late.lock().expect("late").drain(..) {
+            context.errant_record_reporter().report(&record, "not mine");
+        }
         self.of.flushes.lock().expect("flushes").pop().map_or(Ok(()), Err)
     }
 }

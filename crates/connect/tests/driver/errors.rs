@@ -2,6 +2,7 @@
 
 use crate::common::{Bench, PATIENCE, Scripted, accepted, failure, rejected, released, text, until, values};
 use kafka_share_connect::{ConnectError, SinkRecord, TaskState, Worker, sinks};
+use std::sync::{Arc, Mutex};
 
 fn refuse(bad: &'static [i64]) -> impl Fn(&[SinkRecord]) -> Result<(), ConnectError> + Send + Sync + 'static {
     move |records| match records.iter().find(|r| bad.contains(&r.offset)) {
@@ -108,6 +109,60 @@ async fn r146_a_reported_record_fails_the_task_with_tolerance_none_although_put_
     bench.all_done(&[(0, 10)]).await;
     worker.stop(PATIENCE).await;
     assert_eq!(second.puts().into_iter().flat_map(|p| p.records).collect::<Vec<_>>(), [(3, "v0003".into(), 2)]);
+}
+
+/// Finds out only as it flushes what is bad.
+fn reporting_late() -> Scripted {
+    let late: Arc<Mutex<Vec<SinkRecord>>> = Arc::default();
+    let found = Arc::clone(&late);
+    let mut sink = Scripted::new(move |records, _| {
+        found.lock().unwrap().extend(records.iter().filter(|r| r.offset == 3).cloned());
+        Ok(())
+    });
+    sink.late = late;
+    sink
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r146_a_record_that_is_reported_by_a_flush_is_not_accepted() {
+    let bench = Bench::start(1).await;
+    bench.load(1, values(10), false).await;
+    let mut worker = Worker::start(bench.config(&[]), reporting_late().boxed()).await.expect("worker");
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
+    let status = worker.status();
+    assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
+    assert_eq!((accepted(&status), rejected(&status)), (9, 0));
+    worker.stop(PATIENCE).await;
+    let config = bench.config(&[("errors.tolerance", "all")]);
+    let mut worker = Worker::start(config, reporting_late().boxed()).await.expect("worker");
+    let status = until(&worker, "rejected", |s| rejected(s) == 1).await;
+    assert_eq!(accepted(&status), 0);
+    bench.all_done(&[(0, 10)]).await;
+    worker.stop(PATIENCE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r146_a_record_that_is_reported_by_a_flush_does_not_commit() {
+    let bench = Bench::start(1).await;
+    bench.load(1, values(10), false).await;
+    let exactly = ("share.delivery.semantics", "exactly-once");
+    let mut sink = reporting_late();
+    sink.sends = true;
+    let mut worker = Worker::start(bench.config(&[exactly]), sink.boxed()).await.expect("worker");
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
+    let status = worker.status();
+    assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
+    assert_eq!(
+        (accepted(&status), bench.output().await.contains(&"v0003".to_owned())),
+        (bench.output().await.len() as u64, false)
+    );
+    worker.stop(PATIENCE).await;
+    let config = bench.config(&[exactly, ("errors.tolerance", "all")]);
+    let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
+    bench.all_done(&[(0, 10)]).await;
+    until(&worker, "rejected", |s| rejected(s) == 1).await;
+    assert_eq!(bench.output().await, values(10), "each is there once; what it has sent for the bad one, it has sent");
+    worker.stop(PATIENCE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -23,11 +23,15 @@ pub(super) fn verdict(error: &Error) -> Verdict {
     if *state == SqlState::UNDEFINED_COLUMN || *state == SqlState::UNDEFINED_TABLE {
         return Verdict::LookAgain;
     }
+    if *state == SqlState::LOCK_NOT_AVAILABLE || *state == SqlState::OBJECT_IN_USE {
+        return Verdict::Later;
+    }
     match state.code().get(..2) {
-        // Cardinality, data, integrity constraints, check options, limits of rows, raised by a trigger.
-        Some("21" | "22" | "23" | "44" | "54" | "P0") => Verdict::Record,
-        Some("28" | "3D" | "3F" | "42" | "0A" | "0L" | "0P") => Verdict::Task,
-        _ => Verdict::Later,
+        // The connection, the transaction, deadlocks, resources, an operator at work, the system, the server itself.
+        Some("08" | "25" | "26" | "40" | "53" | "57" | "58" | "F0" | "HV" | "XX") => Verdict::Later,
+        Some("28" | "3D" | "3F" | "42" | "55" | "0A" | "0L" | "0P") => Verdict::Task,
+        // Cardinality, data, integrity constraints, limits of rows, and whatever a trigger raises.
+        _ => Verdict::Record,
     }
 }
 

@@ -150,7 +150,8 @@ impl SinkTask for PostgresSink {
         };
         let rows = self.rows(&mut session, &settings, records).await?;
         let result = self.write(&mut session, &settings, records, rows).await;
-        if !session.is_closed() {
+        // What may work later may need another connection for that.
+        if !session.is_closed() && !matches!(result, Err(ConnectError::Retriable { .. })) {
             self.session = Some(session);
         }
         result

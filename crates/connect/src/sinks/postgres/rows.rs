@@ -109,7 +109,8 @@ impl<'a> Parts<'a> {
             key: Part::of(&record.key),
             value: Part::of(&record.value),
             place: [
-                Part::Json(Some(&PLAIN.string), Cow::Owned(record.topic.as_str().into())),
+                // As Kafka knows it: transforms may route records of several topics to one table.
+                Part::Json(Some(&PLAIN.string), Cow::Owned(record.original_topic.as_str().into())),
                 Part::Json(Some(&PLAIN.int32), Cow::Owned(record.partition.into())),
                 Part::Json(Some(&PLAIN.int64), Cow::Owned(record.offset.into())),
             ],

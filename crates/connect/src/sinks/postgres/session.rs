@@ -4,11 +4,22 @@ use super::failure;
 use super::settings::Settings;
 use crate::ConnectError;
 use std::collections::HashMap;
+use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, NoTls, Row, Statement};
 
 /// Statements that are kept. There is one for each set of columns that records have.
 const STATEMENTS: usize = 256;
+
+/// Also of a server that takes connections and says nothing.
+const OPENED_WITHIN: Duration = Duration::from_secs(30);
+
+/// What is acknowledged must be on disk, and nobody waits without end for what another holds, be its machine dead. Settings
+/// that are there already stay.
+const LIMITS: &str = "\
+SELECT set_config(s.name, s.value, false) FROM (VALUES ('synchronous_commit', 'on'), ('lock_timeout', '30s'), \
+ ('idle_in_transaction_session_timeout', '60s')) AS s(name, value) \
+WHERE current_setting(s.name) IN ('off', '0')";
 
 pub(super) struct Session {
     client: Client,
@@ -18,7 +29,16 @@ pub(super) struct Session {
 pub(super) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
 impl Session {
+    /// A connection that is there within [`OPENED_WITHIN`].
     pub(super) async fn open(settings: &Settings) -> Result<Self, ConnectError> {
+        tokio::time::timeout(OPENED_WITHIN, Self::connect(settings)).await.unwrap_or_else(|_| {
+            let place = &settings.place;
+            let text = format!("connection.url: no connection to {place} within {} s", OPENED_WITHIN.as_secs());
+            Err(ConnectError::retriable(text))
+        })
+    }
+
+    async fn connect(settings: &Settings) -> Result<Self, ConnectError> {
         let fail = |e: &Error| failure::of_connecting(e, &settings.place);
         let (client, connection) = settings.connection.connect(NoTls).await.map_err(|e| fail(&e))?;
         let place = settings.place.clone();
@@ -29,10 +49,7 @@ impl Session {
             }
         });
         let session = Session { client, statements: HashMap::new() };
-        // What is acknowledged must be on disk.
-        let durable =
-            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
-        session.client.batch_execute(durable).await.map_err(|e| fail(&e))?;
+        session.client.batch_execute(LIMITS).await.map_err(|e| fail(&e))?;
         Ok(session)
     }
 

@@ -10,16 +10,22 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tokio_postgres::Row;
 
-/// Columns of a table. The cast has no length or precision, so that what is too long is refused and not cut off.
+/// Columns of a table. A value is cast to the type that is below all domains, without length or precision: a cast to a domain
+/// would cut off what is too long for it, an assignment refuses it.
 const COLUMNS: &str = "\
+WITH RECURSIVE base(attnum, oid) AS (\
+ SELECT attnum, atttypid FROM pg_catalog.pg_attribute \
+ WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped \
+ UNION ALL \
+ SELECT base.attnum, d.typbasetype FROM base JOIN pg_catalog.pg_type d ON d.oid = base.oid WHERE d.typtype = 'd') \
 SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), \
- quote_ident(n.nspname) || '.' || quote_ident(t.typname), b.typname::text, e.typname::text \
+ quote_ident(n.nspname) || '.' || quote_ident(b.typname), b.typname::text, e.typname::text \
 FROM pg_catalog.pg_attribute a \
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
-JOIN pg_catalog.pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END \
+JOIN base ON base.attnum = a.attnum \
+JOIN pg_catalog.pg_type b ON b.oid = base.oid AND b.typtype <> 'd' \
+JOIN pg_catalog.pg_namespace n ON n.oid = b.typnamespace \
 LEFT JOIN pg_catalog.pg_type e ON e.oid = b.typelem AND b.typcategory = 'A' \
-WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped \
+WHERE a.attrelid = to_regclass($1) \
 ORDER BY a.attnum";
 
 #[derive(Debug)]

@@ -7,6 +7,8 @@ use serde_json::Value;
 const DECIMAL: &str = "org.apache.kafka.connect.data.Decimal";
 const DATE: &str = "org.apache.kafka.connect.data.Date";
 const TIME: &str = "org.apache.kafka.connect.data.Time";
+const TIMESTAMP: &str = "org.apache.kafka.connect.data.Timestamp";
+const DEBEZIUM_TIMESTAMP: &str = "io.debezium.time.Timestamp";
 const DAY: i64 = 86_400_000;
 
 /// What columns of a type take.
@@ -119,12 +121,15 @@ fn fit(kind: &Kind, schema: Option<&Schema>, value: &Value) -> Option<String> {
         Kind::Json => Some(value.to_string()),
         Kind::Bytes if is_bytes => base64(value.as_str()?).map(|bytes| hex(&bytes)),
         Kind::Bytes => None,
-        Kind::Timestamp => match value {
-            Value::Number(ms) => Some(timestamp(ms.as_i64()?)),
+        Kind::Timestamp => match (value, logical) {
+            (Value::Number(ms), None | Some(TIMESTAMP | DEBEZIUM_TIMESTAMP)) => Some(timestamp(ms.as_i64()?)),
+            (Value::Number(days), Some(DATE)) => Some(timestamp(days.as_i64()?.checked_mul(DAY)?)),
+            // Of a logical type that counts something else.
+            (Value::Number(_), Some(_)) => None,
             _ => string(),
         },
         Kind::Date if logical == Some(DATE) => Some(date(value.as_i64()?)),
-        Kind::Time if logical == Some(TIME) => Some(time(value.as_i64()?.rem_euclid(DAY))),
+        Kind::Time if logical == Some(TIME) => value.as_i64().filter(|ms| (0..DAY).contains(ms)).map(time),
         Kind::Date | Kind::Time => string(),
         Kind::Array(items) => {
             let schema = match schema.map(|s| &s.kind) {
@@ -301,6 +306,13 @@ mod tests {
             with(&named(SchemaType::Int32, TIME), &Kind::Time, json!(3_723_004)).as_deref(),
             Some("01:02:03.004")
         );
+        assert_eq!(with(&named(SchemaType::Int32, TIME), &Kind::Time, json!(DAY)), None);
+        // Not everything that is a number counts milliseconds.
+        let at = |name, n: i64| with(&named(SchemaType::Int64, name), &Kind::Timestamp, json!(n));
+        assert_eq!(at(TIMESTAMP, 1_709_251_199_999), Some(timestamp(1_709_251_199_999)));
+        assert_eq!(at(DATE, 19_782), Some(timestamp(19_782 * DAY)));
+        assert_eq!(at(DATE, i64::MAX), None);
+        assert_eq!(at("io.debezium.time.MicroTimestamp", 1_700_000_000_000_000), None);
         let bytes = Schema::new(SchemaType::Bytes);
         assert_eq!(with(&bytes, &Kind::Bytes, json!("AQL/")).as_deref(), Some("\\x0102ff"));
         let text = "a string of any length, with padding";

@@ -1,7 +1,7 @@
 //! What becomes of records: inserted, upserted, updated, deleted; types with schemas and without.
 
 use super::common::{Database, Keyed, keyed, tombstone};
-use crate::common::{Bench, PATIENCE, accepted, until};
+use crate::common::{Bench, PATIENCE, accepted, rejected, until};
 use serde_json::{Value, json};
 
 const BY_KEY: [(&str, &str); 3] = [("pk.mode", "record_key"), ("insert.mode", "upsert"), ("delete.enabled", "true")];
@@ -155,4 +155,18 @@ async fn without_schemas_the_tables_columns_tell_the_types() {
         db.texts("SELECT concat_ws('|', a, b, c, d AT TIME ZONE 'UTC', e, f, g, h, i, j) FROM \"in\" ORDER BY a").await;
     let expected = "1|abc|12.35|2024-02-29 23:59:59.999|a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11|happy|{\"x\": [null]}|{1,NULL}|xy |2024-02-29";
     assert_eq!(rows, [expected, ""]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_domain_cuts_nothing_off() {
+    let table = "CREATE DOMAIN code AS varchar(3); CREATE DOMAIN inner_code AS code; CREATE DOMAIN few AS int;
+        CREATE DOMAIN fewer AS few; CREATE TABLE \"in\" (a inner_code, b fewer)";
+    let Some(db) = Database::new("domains", table).await else { return };
+    let bench = Bench::start(1).await;
+    let values = [r#"{"a":"abcd","b":1}"#, r#"{"a":"abc","b":2}"#];
+    bench.send(1, values.map(|value| (None, keyed("", value).1))).await;
+    let mut worker = bench.sink(&db.url, &[("errors.tolerance", "all")]).await;
+    until(&worker, "1 + 1", |s| accepted(s) == 1 && rejected(s) == 1).await;
+    worker.stop(PATIENCE).await;
+    assert_eq!(db.texts("SELECT concat_ws('|', a, b) FROM \"in\"").await, ["abc|2"]);
 }
