@@ -221,16 +221,15 @@ impl LedgerBackend {
         for (tail, _) in &readers {
             tail.with(|r| r.watch(key, commit.identity.id));
         }
-        let mut records: Vec<LedgerRecord> =
+        let tombstones: Vec<LedgerRecord> =
             self.take_tombstones(&readers).into_iter().map(LedgerRecord::Tombstone).collect();
-        records.push(intent);
-        let mut deliveries = Vec::with_capacity(records.len());
-        for record in &records {
-            deliveries.push(self.write(partition, record, deadline).await?);
+        let mut before = Vec::with_capacity(tombstones.len());
+        for tombstone in &tombstones {
+            before.push(self.write(partition, tombstone, deadline).await?);
         }
+        let delivery = self.write(partition, &intent, deadline).await?;
         self.shared.with(|s| s.machine.seal_all());
         self.shared.work.notify_one();
-        let Some(delivery) = deliveries.pop() else { return Ok(()) };
         let offset = match tokio::time::timeout_at(deadline.into(), delivery).await {
             Ok(Ok(record)) => record.offset,
             Ok(Err(error)) => return Err(self.not_written(error).into()),
@@ -241,15 +240,18 @@ impl LedgerBackend {
             return Err(Error::new(ErrorKind::Protocol, text).with_severity(Severity::Abortable).into());
         }
         self.shared.metrics.ledger_intent();
-        let mut places: Vec<i64> = deliveries.iter().filter_map(written_at).collect();
-        places.push(offset);
+        let places: Option<Vec<i64>> = before.iter().map(written_at).chain([Some(offset)]).collect();
         for (tail, _) in &readers {
             tail.with(|r| {
                 r.handle_written(&key, offset);
-                if places.len() == records.len() {
-                    let records = places.iter().copied().zip(records.iter().cloned()).collect();
+                if let Some(places) = &places {
+                    let records = tombstones.iter().chain([&intent]).cloned();
                     // The check, which comes next, tells the error.
-                    let _ = r.handle_own_records(Instant::now(), commit.identity, records);
+                    let _ = r.handle_own_records(
+                        Instant::now(),
+                        commit.identity,
+                        places.iter().copied().zip(records).collect(),
+                    );
                 }
             });
         }

@@ -145,7 +145,7 @@ impl WorkerShareSinkTask {
             self.counters.meters.retries.fetch_add(1, Ordering::Relaxed);
             if told.is_none_or(|at| at.elapsed() > TELL_AGAIN) {
                 told = Some(Instant::now());
-                tracing::warn!(%error, records = part.rows.len(), "the sink asks for the records again, later");
+                tracing::warn!(connector = %self.config.name, task = self.number, %error, records = part.rows.len(), "the sink asks for the records again, later");
             }
             // A task that is told to stop or to pause tries no more.
             if batch.renewal.during(&self.consumer, orders.interrupt_within(asked)).await {

@@ -1,7 +1,7 @@
 //! Bad records, and sinks that fail.
 
 use crate::common::{Bench, PATIENCE, Scripted, accepted, failure, rejected, released, text, until, values};
-use kafka_share_connect::{ConnectError, SinkRecord, TaskState, Worker, sinks};
+use kafka_share_connect::{ConnectError, ConnectorConfig, SinkRecord, TaskState, TaskStatus, Worker, sinks};
 use std::sync::{Arc, Mutex};
 
 fn refuse(bad: &'static [i64]) -> impl Fn(&[SinkRecord]) -> Result<(), ConnectError> + Send + Sync + 'static {
@@ -94,16 +94,22 @@ async fn r146_a_reported_record_is_rejected_with_tolerance_all() {
     worker.stop(PATIENCE).await;
 }
 
+/// With tolerance `none` a reported record fails the task; the status then.
+async fn fails_by_its_report(config: ConnectorConfig, sink: &Scripted) -> Vec<TaskStatus> {
+    let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
+    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
+    let status = worker.status();
+    assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
+    worker.stop(PATIENCE).await;
+    status
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r146_a_reported_record_fails_the_task_with_tolerance_none_although_put_went_well() {
     let bench = Bench::start(1).await;
     bench.load(1, values(10), false).await;
-    let mut worker = Worker::start(bench.config(&[]), reporting().boxed()).await.expect("worker");
-    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
-    let status = worker.status();
-    assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
+    let status = fails_by_its_report(bench.config(&[]), &reporting()).await;
     assert_eq!((accepted(&status), rejected(&status)), (9, 0));
-    worker.stop(PATIENCE).await;
     let second = Scripted::new(|_, _| Ok(()));
     let mut worker = Worker::start(bench.config(&[]), second.boxed()).await.expect("worker");
     bench.all_done(&[(0, 10)]).await;
@@ -127,12 +133,8 @@ fn reporting_late() -> Scripted {
 async fn r146_a_record_that_is_reported_by_a_flush_is_not_accepted() {
     let bench = Bench::start(1).await;
     bench.load(1, values(10), false).await;
-    let mut worker = Worker::start(bench.config(&[]), reporting_late().boxed()).await.expect("worker");
-    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
-    let status = worker.status();
-    assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
+    let status = fails_by_its_report(bench.config(&[]), &reporting_late()).await;
     assert_eq!((accepted(&status), rejected(&status)), (9, 0));
-    worker.stop(PATIENCE).await;
     let config = bench.config(&[("errors.tolerance", "all")]);
     let mut worker = Worker::start(config, reporting_late().boxed()).await.expect("worker");
     let status = until(&worker, "rejected", |s| rejected(s) == 1).await;
@@ -148,15 +150,11 @@ async fn r146_a_record_that_is_reported_by_a_flush_does_not_commit() {
     let exactly = ("share.delivery.semantics", "exactly-once");
     let mut sink = reporting_late();
     sink.sends = true;
-    let mut worker = Worker::start(bench.config(&[exactly]), sink.boxed()).await.expect("worker");
-    tokio::time::timeout(PATIENCE, worker.all_ended()).await.expect("the task ends");
-    let status = worker.status();
-    assert!(failure(&status).is_some_and(|w| w.contains("in-0@3: not mine")), "{status:?}");
+    let status = fails_by_its_report(bench.config(&[exactly]), &sink).await;
     assert_eq!(
         (accepted(&status), bench.output().await.contains(&"v0003".to_owned())),
         (bench.output().await.len() as u64, false)
     );
-    worker.stop(PATIENCE).await;
     let config = bench.config(&[exactly, ("errors.tolerance", "all")]);
     let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
     bench.all_done(&[(0, 10)]).await;

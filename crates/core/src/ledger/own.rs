@@ -75,17 +75,16 @@ impl LedgerReader {
         let one_by_one = records.windows(2).all(|two| two[0].0.checked_add(1) == Some(two[1].0));
         let last = records.last().and_then(|(offset, _)| offset.checked_add(1));
         let (true, Some(end)) = (one_by_one, last) else { return Ok(()) };
-        let next = match self.picture.is_open(owner.id) {
-            false if first == position => first,
-            true if self.own.committed == Some(owner.id) && first.checked_sub(1) == Some(position) => position,
+        match self.picture.is_open(owner.id) {
+            false if first == position => {}
+            true if self.own.committed == Some(owner.id) && first.checked_sub(1) == Some(position) => {
+                self.take_marker(position, owner.id, true);
+            }
             _ => return Ok(()),
-        };
-        if next == position && next < first {
-            self.take_marker(position, owner.id, true);
         }
         for (offset, record) in records {
             if let Err(error) = self.take_record(now, offset, (owner, true), record) {
-                return self.fail(Err(error));
+                return Err(self.fail(error));
             }
         }
         self.move_to(end);

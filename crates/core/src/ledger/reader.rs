@@ -270,8 +270,8 @@ impl LedgerReader {
             Some(suspect) => self.look_at(suspect, records),
             None => self.read_batches(now, records),
         };
-        if result.is_err() {
-            return self.fail(result);
+        if let Err(error) = result {
+            return Err(self.fail(error));
         }
         self.picture.handle_settled(self.lowest_ask);
         self.look_for_end();
@@ -279,10 +279,11 @@ impl LedgerReader {
         Ok(())
     }
 
-    pub(super) fn fail(&mut self, result: Result<(), LedgerError>) -> Result<(), LedgerError> {
-        self.error = result.as_ref().err().cloned();
+    /// The ledger cannot be used from here on.
+    pub(super) fn fail(&mut self, error: LedgerError) -> LedgerError {
+        self.error = Some(error.clone());
         self.changes += 1;
-        result
+        error
     }
 
     /// The answer to a look at a suspect: it is still there, or reading begins anew.
