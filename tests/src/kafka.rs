@@ -23,6 +23,7 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(180);
 pub struct RealKafka {
     version: String,
     port: u16,
+    controller: u16,
     // Ends before its data goes.
     process: Process,
     dir: TempDir,
@@ -76,7 +77,7 @@ impl RealKafka {
         let options: Vec<&str> = features.iter().flat_map(|feature| ["--feature", feature]).collect();
         let node = Node { version, port, controller, dir: dir.path(), heap: None };
         let process = Process::first(&node, &options, &properties)?;
-        let kafka = Self { version: version.to_owned(), port, process, dir };
+        let kafka = Self { version: version.to_owned(), port, controller, process, dir };
         kafka.wait_until_ready()?;
         Ok(kafka)
     }
@@ -123,6 +124,37 @@ impl RealKafka {
         let mut files: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "log")).collect();
         files.sort();
         files
+    }
+
+    /// Whether its process is there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn is_running(&self) -> io::Result<bool> {
+        self.process.is_running()
+    }
+
+    /// From now on no write of it goes beyond `bytes` in any file, as on a disk that is full: until it is started again.
+    ///
+    /// # Errors
+    /// There is no `prlimit` (of util-linux), or it refuses.
+    pub fn limit_file_size(&self, bytes: u64) -> io::Result<()> {
+        let arguments = [format!("--pid={}", self.pid()), format!("--fsize={bytes}:{bytes}")];
+        let status = Command::new("prlimit").args(arguments).status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("prlimit: {status}"))) }
+    }
+
+    /// Starts it again on its data, where it has ended or not, and waits until it answers.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.process.kill();
+        self.process.wait();
+        let (version, dir) = (self.version.as_str(), self.dir.path());
+        let node = Node { version, port: self.port, controller: self.controller, dir, heap: None };
+        self.process = Process::again(&node)?;
+        self.wait_until_ready()
     }
 
     /// A command that runs one of the release's own tools, such as `org.apache.kafka.tools.TopicCommand`.

@@ -66,7 +66,20 @@ impl Process {
 
     /// Kills it, and does not wait until it is gone.
     pub(crate) fn kill(&mut self) {
+        if self.is_running().is_ok_and(|running| !running) {
+            // It has ended by itself; whoever gets its id next is not to be killed.
+            let _ = self.watchdog.kill();
+        }
         drop(self.watchdog.stdin.take());
+    }
+
+    /// Waits until a process that was killed is gone.
+    pub(crate) fn wait(&mut self) {
+        self.watchdog.wait().ok();
+    }
+
+    pub(crate) fn is_running(&self) -> io::Result<bool> {
+        signal("-0", self.pid)
     }
 
     /// Has the node stop by itself, as on SIGTERM, and waits for that.

@@ -2,6 +2,7 @@
 //! transaction versions, and real Kafka 4.4.0 and 4.1.1.
 
 mod chaos;
+mod full_disk;
 mod refusals;
 mod replicas;
 mod rights;
@@ -89,4 +90,12 @@ fn a_real_ledger_with_too_few_replicas_in_sync() {
     let Some(cluster) = RealCluster::start("a_real_ledger_with_too_few_replicas_in_sync", "4.4.0") else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(replicas::all_aborts_until_they_are_back(&cluster));
+}
+
+#[test]
+fn a_real_broker_whose_disk_is_full() {
+    let _turn = BROKERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut kafka) = RealKafka::start("a_real_broker_whose_disk_is_full", "4.4.0") else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(full_disk::all_is_done_once_there_is_room(&mut kafka));
 }

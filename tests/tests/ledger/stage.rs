@@ -5,7 +5,8 @@ use kafka_share::ledger::{AckBackendChoice, NewLedger};
 use kafka_share::net::Cluster;
 use kafka_share::{
     AckType, AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, PartitionReader, Producer, ProducerRecord,
-    RecordId, ShareAcknowledgements, ShareRecords, TransactionalProducer, TransactionalProducerBuilder,
+    RecordId, ShareAcknowledgements, ShareConsumerBuilder, ShareRecords, TransactionalProducer,
+    TransactionalProducerBuilder,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,7 +101,15 @@ impl Stage {
     }
 
     pub(crate) fn consumer_of(&self, group: &str) -> KafkaShareConsumer {
-        let mut builder = KafkaShareConsumer::builder("", group).cluster(Arc::clone(&self.cluster));
+        self.consumer_with(group, |builder| builder)
+    }
+
+    pub(crate) fn consumer_with(
+        &self,
+        group: &str,
+        change: impl FnOnce(ShareConsumerBuilder) -> ShareConsumerBuilder,
+    ) -> KafkaShareConsumer {
+        let mut builder = change(KafkaShareConsumer::builder("", group).cluster(Arc::clone(&self.cluster)));
         builder = builder.acknowledgement_mode(AcknowledgementMode::Explicit).ledger_topic(&self.ledger);
         builder.set("share.ack.ledger.sweep.interval.ms", "500").unwrap();
         let consumer = builder.share_ack_backend(AckBackendChoice::Ledger).build().unwrap();
