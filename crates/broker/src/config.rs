@@ -1,6 +1,6 @@
 //! Settings of the cluster machine.
 
-use crate::GroupBounds;
+use crate::{Authorizer, GroupBounds, Listener};
 
 /// A node of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +99,12 @@ pub struct ClusterConfig {
     /// `connections.max.idle.ms`: a connection on which no byte came or went for so long is closed. That ends half-open
     /// connections, and those of clients that do not read their answers. In real time, whatever the broker's clock does.
     pub connections_max_idle_ms: u64,
+    /// The listeners that every node has; the first is the one whose addresses are those of `nodes`.
+    pub listeners: Vec<Listener>,
+    /// Who may do what (`authorizer.class.name`). Default: everybody may do everything.
+    pub authorizer: Option<Authorizer>,
+    /// `connection.failed.authentication.delay.ms`: how long a client whose authentication failed waits for the answer.
+    pub failed_authentication_delay_ms: u64,
     /// Most transactional ids; InitProducerId of a further one is refused with `POLICY_VIOLATION`.
     pub max_transactional_ids: usize,
 }
@@ -128,6 +134,9 @@ impl Default for ClusterConfig {
             fetch_session_slots: 1000,
             max_connections: 10_000,
             connections_max_idle_ms: 600_000,
+            listeners: vec![Listener::plaintext("PLAINTEXT")],
+            authorizer: None,
+            failed_authentication_delay_ms: 100,
             max_transactional_ids: 100_000,
         }
     }

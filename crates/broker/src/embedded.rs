@@ -1,10 +1,13 @@
 //! `EmbeddedBroker`: a running cluster, and its builder.
 
-use crate::net::{Hub, Limits, Listener, run_timer, start_time};
+use crate::net::{self, Hub, Limits, Place, run_timer, start_time};
 use crate::persistence::{Saved, Store};
+use crate::security::SecurityError;
 use crate::settings::GroupBounds;
+use crate::{Authorizer, Listener, Operation, Resource};
 use crate::{Cluster, ClusterConfig, ClusterDump, CoordinatorKind, DataDirError, Fault, FaultId, NodeConfig, Now};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hasher};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 /// Bytes that an in-memory connection holds in each direction.
 const MEMORY_PIPE: usize = 1 << 20;
@@ -38,6 +42,9 @@ pub enum StartError {
     /// The level is not one that this broker has.
     #[error("transaction.version {0} does not exist; 0, 1 and 2 do")]
     TransactionVersion(i16),
+    /// A listener cannot be secured as it is to be.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
     /// A topic of the builder cannot be created.
     #[error("cannot create topic {topic:?}: {message}")]
     Topic {
@@ -179,6 +186,28 @@ impl BrokerBuilder {
         self
     }
 
+    /// How the first listener is secured, whose addresses are those of [`BrokerBuilder::listen`] or
+    /// [`BrokerBuilder::nodes`]. Default: `Listener::plaintext("PLAINTEXT")`.
+    pub fn listener(mut self, listener: Listener) -> Self {
+        match self.config.listeners.first_mut() {
+            Some(first) => *first = listener,
+            None => self.config.listeners.push(listener),
+        }
+        self
+    }
+
+    /// A further listener of every node. Its clients are told of its own addresses.
+    pub fn also_listen(mut self, listener: Listener) -> Self {
+        self.config.listeners.push(listener);
+        self
+    }
+
+    /// Who may do what. Default: everybody may do everything.
+    pub fn authorizer(mut self, authorizer: Authorizer) -> Self {
+        self.config.authorizer = Some(authorizer);
+        self
+    }
+
     /// Changes any other setting. The list of nodes is overwritten at the start.
     pub fn configure(mut self, change: impl FnOnce(&mut ClusterConfig)) -> Self {
         change(&mut self.config);
@@ -197,20 +226,21 @@ impl BrokerBuilder {
         if !(0..=2).contains(&level) {
             return Err(StartError::TransactionVersion(level));
         }
-        let mut sockets = Vec::new();
-        self.config.nodes.clear();
-        for (index, address) in self.listen.iter().enumerate() {
-            let failed = |source| StartError::Listen { address: *address, source };
-            let socket = TcpListener::bind(address).await.map_err(failed)?;
-            let bound = socket.local_addr().map_err(failed)?;
-            let host = self.advertise.clone().unwrap_or_else(|| bound.ip().to_string());
-            let offset = u16::try_from(index).unwrap_or(u16::MAX);
-            let port = self.advertise_port.map_or(bound.port(), |first| first.saturating_add(offset));
-            self.config.nodes.push(NodeConfig { id: index as i32 + 1, host, port });
-            sockets.push(socket);
+        self.prepare_listeners()?;
+        let mut ports = Vec::new();
+        for listener in &self.config.listeners {
+            ports.push(Port::open(listener).await?);
         }
+        let at = |node: usize| ports.iter().filter_map(move |port| port.advertised.get(node).cloned());
+        let main = (0..self.listen.len()).filter_map(|node| at(node).next());
+        let node = |(index, (host, port)): (usize, (String, u16))| NodeConfig { id: index as i32 + 1, host, port };
+        self.config.nodes = main.enumerate().map(node).collect();
         let start = start_time();
         let (mut cluster, mut store) = self.machine(start)?;
+        cluster.seed_secrets(std::hash::RandomState::new().build_hasher().finish());
+        for (index, node) in self.config.nodes.iter().enumerate() {
+            cluster.set_further_addresses(node.id, &at(index).skip(1).collect::<Vec<_>>());
+        }
         for (topic, partitions) in &self.topics {
             if store.is_some() && cluster.topic_id(topic).is_some() {
                 continue;
@@ -221,7 +251,35 @@ impl BrokerBuilder {
         if let Some(store) = &mut store {
             store.commit(cluster.take_changes())?;
         }
-        Ok(EmbeddedBroker::run(Hub::new(cluster, store, start, self.manual_clock), self.config, sockets))
+        Ok(EmbeddedBroker::run(Hub::new(cluster, store, start, self.manual_clock), self.config, ports))
+    }
+
+    /// Gives every listener an address for each node, and checks what they are to be.
+    fn prepare_listeners(&mut self) -> Result<(), SecurityError> {
+        let nodes = self.listen.len();
+        if self.config.listeners.is_empty() {
+            self.config.listeners.push(Listener::plaintext("PLAINTEXT"));
+        }
+        let mut names = BTreeSet::new();
+        for (index, listener) in self.config.listeners.iter_mut().enumerate() {
+            if index == 0 {
+                listener.addresses.clone_from(&self.listen);
+                if self.advertise.is_some() || self.advertise_port.is_some() {
+                    listener.advertised = Some((self.advertise.clone().unwrap_or_default(), self.advertise_port));
+                }
+            } else if listener.addresses.is_empty() {
+                listener.addresses = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); nodes];
+            }
+            let (listener_name, addresses) = (|| listener.name.clone(), listener.addresses.len());
+            if addresses != nodes {
+                return Err(SecurityError::Addresses { listener: listener_name(), addresses, nodes });
+            }
+            if !names.insert(listener.name.clone()) {
+                return Err(SecurityError::SameName(listener_name()));
+            }
+            listener.check()?;
+        }
+        Ok(())
     }
 
     fn machine(&self, start: Now) -> Result<(Cluster, Option<Store>), StartError> {
@@ -233,6 +291,34 @@ impl BrokerBuilder {
             Cluster::restore(self.config.clone(), self.seed, start, saved).map_err(|error| store.explain(error))?;
         cluster.resume_service(start);
         Ok((cluster, Some(store)))
+    }
+}
+
+/// A listener whose addresses are bound.
+struct Port {
+    name: String,
+    tls: Option<TlsAcceptor>,
+    /// A socket of each node.
+    sockets: Vec<TcpListener>,
+    /// Where clients are told to connect to, for each node.
+    advertised: Vec<(String, u16)>,
+}
+
+impl Port {
+    async fn open(listener: &Listener) -> Result<Port, StartError> {
+        let tls = net::acceptor(listener)?;
+        let mut port = Port { name: listener.name.clone(), tls, sockets: Vec::new(), advertised: Vec::new() };
+        for (index, address) in listener.addresses.iter().enumerate() {
+            let failed = |source| StartError::Listen { address: *address, source };
+            let socket = TcpListener::bind(address).await.map_err(failed)?;
+            let bound = socket.local_addr().map_err(failed)?;
+            let (host, first) = listener.advertised.clone().unwrap_or_default();
+            let host = if host.is_empty() { bound.ip().to_string() } else { host };
+            let offset = u16::try_from(index).unwrap_or(u16::MAX);
+            port.advertised.push((host, first.map_or(bound.port(), |first| first.saturating_add(offset))));
+            port.sockets.push(socket);
+        }
+        Ok(port)
     }
 }
 
@@ -252,7 +338,10 @@ impl BrokerBuilder {
 pub struct EmbeddedBroker {
     hub: Arc<Hub>,
     nodes: Vec<NodeConfig>,
-    memory: BTreeMap<i32, mpsc::UnboundedSender<DuplexStream>>,
+    /// Bootstrap servers of each listener.
+    listeners: Vec<(String, String)>,
+    /// By node and listener.
+    memory: BTreeMap<(i32, usize), mpsc::UnboundedSender<DuplexStream>>,
     tasks: JoinSet<()>,
 }
 
@@ -262,30 +351,43 @@ impl EmbeddedBroker {
         BrokerBuilder::default()
     }
 
-    fn run(hub: Hub, config: ClusterConfig, sockets: Vec<TcpListener>) -> Self {
+    fn run(hub: Hub, config: ClusterConfig, ports: Vec<Port>) -> Self {
         let hub = Arc::new(hub);
         let mut tasks = JoinSet::new();
         let mut memory = BTreeMap::new();
-        for (node, socket) in config.nodes.iter().zip(sockets) {
-            let (sender, receiver) = mpsc::unbounded_channel();
-            memory.insert(node.id, sender);
-            let max_idle = Duration::from_millis(config.connections_max_idle_ms);
-            let limits = Limits { max_frame: config.max_request_bytes, max_idle };
-            let max_connections = config.max_connections.max(1);
-            let listener = Listener { hub: hub.clone(), node: node.id, limits, max_connections, memory: receiver };
-            tasks.spawn(listener.run(socket));
+        let mut listeners = Vec::new();
+        let max_idle = Duration::from_millis(config.connections_max_idle_ms);
+        let limits = Limits { max_frame: config.max_request_bytes, max_idle };
+        let max_connections = config.max_connections.max(1);
+        for (index, port) in ports.into_iter().enumerate() {
+            let all: Vec<String> = port.advertised.iter().map(|(host, port)| format!("{host}:{port}")).collect();
+            listeners.push((port.name, all.join(",")));
+            for (node, socket) in config.nodes.iter().zip(port.sockets) {
+                let (sender, memory_of) = mpsc::unbounded_channel();
+                memory.insert((node.id, index), sender);
+                let (hub, tls) = (hub.clone(), port.tls.clone());
+                let place = Place { node: node.id, listener: index };
+                let listener = net::Listener { hub, place, tls, limits, max_connections, memory: memory_of };
+                tasks.spawn(listener.run(socket));
+            }
         }
         if !hub.is_manual() {
             tasks.spawn(run_timer(hub.clone()));
         }
-        EmbeddedBroker { hub, nodes: config.nodes, memory, tasks }
+        EmbeddedBroker { hub, nodes: config.nodes, listeners, memory, tasks }
     }
 
-    /// `host:port` of every node, comma-separated.
+    /// `host:port` of every node on its first listener, comma-separated.
     #[must_use]
     pub fn bootstrap_servers(&self) -> String {
         let all: Vec<String> = self.nodes.iter().map(|n| format!("{}:{}", n.host, n.port)).collect();
         all.join(",")
+    }
+
+    /// The same for a further listener; `None` where there is none of this name.
+    #[must_use]
+    pub fn bootstrap_servers_of(&self, listener: &str) -> Option<String> {
+        self.listeners.iter().find(|(name, _)| name == listener).map(|(_, servers)| servers.clone())
     }
 
     /// The nodes, with the ports they got.
@@ -299,8 +401,38 @@ impl EmbeddedBroker {
     #[must_use]
     pub fn connect_in_memory(&self, node: i32) -> Option<DuplexStream> {
         let (ours, theirs) = tokio::io::duplex(MEMORY_PIPE);
-        self.memory.get(&node)?.send(theirs).ok()?;
+        self.memory.get(&(node, 0))?.send(theirs).ok()?;
         Some(ours)
+    }
+
+    /// The same for another listener than the first. What the listener encrypts is encrypted there too.
+    #[must_use]
+    pub fn connect_in_memory_to(&self, node: i32, listener: &str) -> Option<DuplexStream> {
+        let index = self.listeners.iter().position(|(name, _)| name == listener)?;
+        let (ours, theirs) = tokio::io::duplex(MEMORY_PIPE);
+        self.memory.get(&(node, index))?.send(theirs).ok()?;
+        Some(ours)
+    }
+
+    /// Allows a principal (`User:alice`, or `User:*` for everybody) an operation. If there was no authoriser before, there is
+    /// one from now on, and what is not allowed is denied.
+    pub fn allow(&self, principal: &str, operation: Operation, resource: Resource) {
+        self.hub.with(|cluster, _| cluster.allow(principal, operation, resource));
+    }
+
+    /// Denies a principal an operation, whatever is allowed. If there was no authoriser before, there is one from now on.
+    pub fn deny(&self, principal: &str, operation: Operation, resource: Resource) {
+        self.hub.with(|cluster, _| cluster.deny(principal, operation, resource));
+    }
+
+    /// Takes back what [`EmbeddedBroker::allow`] gave; says whether there was such a rule.
+    pub fn remove_allow(&self, principal: &str, operation: Operation, resource: &Resource) -> bool {
+        self.hub.with(|cluster, _| cluster.remove_allow(principal, operation, resource))
+    }
+
+    /// Takes back what [`EmbeddedBroker::deny`] took; says whether there was such a rule.
+    pub fn remove_deny(&self, principal: &str, operation: Operation, resource: &Resource) -> bool {
+        self.hub.with(|cluster, _| cluster.remove_deny(principal, operation, resource))
     }
 
     /// Calls into the machine, for what has no method here. Keep it short: all connections wait meanwhile.

@@ -8,6 +8,12 @@
 //! [`EmbeddedBroker`] listens on tcp and in memory. [`Cluster`] is the machine below it: no sockets, no clock, no
 //! threads, so that a simulation can drive it under a seed.
 //!
+//! # Security
+//!
+//! A [`Listener`] speaks TLS, asks for client certificates, and authenticates by SASL: PLAIN, SCRAM, OAUTHBEARER. An
+//! [`Authorizer`] says who may do what, by Kafka's rules and with Kafka's codes; [`EmbeddedBroker::deny`] and its like change
+//! that while clients run. Without either, all may do everything, as with Kafka.
+//!
 //! # In tests
 //!
 //! - **Faults**: [`EmbeddedBroker::fault`] lets the Nth request of an API go wrong ([`Fault`], [`FaultAction`]): an error, a
@@ -52,6 +58,7 @@ mod log;
 mod net;
 mod persistence;
 mod rng;
+mod security;
 mod settings;
 mod share;
 mod share_coordinator;
@@ -66,6 +73,9 @@ pub use dump::{ClusterDump, FetchSessionDump, GroupDump, MemberDump, PartitionDu
 pub use embedded::{BrokerBuilder, EmbeddedBroker, StartError};
 pub use faults::{Fault, FaultAction, FaultId, Rewrite};
 pub use persistence::DataDirError;
+pub use security::{
+    Authorizer, ClientAuth, Listener, Mechanism, OAuthKey, Operation, Resource, SecurityError, SecurityProtocol,
+};
 pub use settings::{GroupBounds, GroupConfig, OffsetReset};
 pub use share::{LockDump, ShareDump, SharePartitionDump, ShareSessionDump};
 pub use time::Now;

@@ -89,6 +89,11 @@ impl FrameDecoder {
         FrameDecoder { buf: BytesMut::new(), limit, room: LEAST_ROOM }
     }
 
+    /// Refuses frames of more than `limit` bytes from the next one on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Where to append received bytes.
     pub fn buffer(&mut self) -> &mut BytesMut {
         let free = self.buf.capacity() - self.buf.len();

@@ -8,6 +8,7 @@ use super::leader_hints::{endpoints, is_stale};
 use super::{Outcome, RequestContext};
 use crate::cluster::{CloseReason, Cluster, Refusal, TopicRef, WaitKey};
 use crate::log::{AppendRequest, Appended, parse_batch};
+use crate::security::Operation;
 use crate::txn_coordinator::Participant;
 use kafka_share_messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_share_messages::produce_response::{
@@ -19,7 +20,8 @@ use std::collections::HashMap;
 
 pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: ProduceRequest) -> Outcome<ProduceResponse> {
     // As in Kafka: who may use no id at all may not write with one, and the whole request is refused.
-    let unnamed = request.transactional_id.is_none() && has_transactional(&request);
+    let may = |id: &Str| cluster.may_transact(ctx, Operation::Write, id).is_ok();
+    let unnamed = !request.transactional_id.as_ref().is_some_and(may) && has_transactional(&request);
     let txn_id = request.transactional_id.as_ref().filter(|id| !id.is_empty());
     let mut responses = Vec::with_capacity(request.topic_data.len());
     let mut leaders = Vec::new();
@@ -64,7 +66,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: Produ
         return if failed { Outcome::Close(CloseReason::UnansweredError) } else { Outcome::NoReply };
     }
     let node = |(node_id, host, port)| NodeEndpoint { node_id, host, port, ..Default::default() };
-    let node_endpoints = endpoints(cluster, leaders).into_iter().map(node).collect();
+    let node_endpoints = endpoints(cluster, ctx.listener, leaders).into_iter().map(node).collect();
     Outcome::Reply(ProduceResponse { responses, node_endpoints, ..Default::default() })
 }
 
@@ -106,7 +108,7 @@ impl Refused {
 
 fn find(cluster: &Cluster, ctx: &RequestContext, topic: &TopicProduceData) -> Result<Uuid, ErrorCode> {
     let topic = if ctx.version >= 13 { TopicRef::Id(topic.topic_id) } else { TopicRef::Name(&topic.name) };
-    let found = cluster.find_topic(&topic)?;
+    let found = cluster.allowed_topic(ctx, Operation::Write, &topic)?;
     // Kafka lets only its own admin clients write there, and embedded coordinators keep nothing in these logs.
     if found.internal { Err(ErrorCode::INVALID_TOPIC_EXCEPTION) } else { Ok(found.id) }
 }

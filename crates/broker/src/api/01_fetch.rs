@@ -7,6 +7,7 @@ use super::leader_hints::{endpoints, is_stale};
 use super::{Answer, Outcome, RequestContext};
 use crate::cluster::{Cluster, Parked, Partition, TopicRef, WaitKey};
 use crate::fetch_sessions::{CachedPartition, Context, Followed, Seen};
+use crate::security::Operation;
 use bytes::Bytes;
 use kafka_share_messages::fetch_request::FetchPartition;
 use kafka_share_messages::fetch_response::{
@@ -27,7 +28,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, mut request: F
     };
     request.topics.clear();
     request.forgotten_topics_data.clear();
-    let fetch = Fetch { parts: resolve(cluster, by_id, followed), context, request };
+    let fetch = Fetch { parts: resolve(cluster, ctx, followed), context, request };
     let wait = fetch.request.max_wait_ms;
     if wait <= 0 || fetch.is_ready(cluster, ctx) {
         return Outcome::Reply(fetch.answer(cluster, ctx));
@@ -44,11 +45,12 @@ struct Reading {
 }
 
 /// Finds the topics; partitions that do not exist come last.
-fn resolve(cluster: &Cluster, by_id: bool, followed: Vec<Followed>) -> Vec<Reading> {
+fn resolve(cluster: &Cluster, ctx: &RequestContext, followed: Vec<Followed>) -> Vec<Reading> {
+    let by_id = ctx.version >= 13;
     let find = |followed: Followed| {
         let key = &followed.key;
         let by = if by_id { TopicRef::Id(key.topic_id) } else { TopicRef::Name(&key.topic) };
-        let found = cluster.find_topic(&by);
+        let found = cluster.allowed_topic(ctx, Operation::Read, &by);
         let exists = found.as_ref().is_ok_and(|topic| topic.partition(key.partition).is_some());
         let topic = found.map(|topic| topic.id);
         Reading { followed, topic, exists }
@@ -140,7 +142,7 @@ impl Fetch {
         };
         let told = self.parts.iter().zip(all).zip(told).filter(|(_, told)| *told).map(|(part, _)| part);
         let node = |(node_id, host, port)| NodeEndpoint { node_id, host, port, ..Default::default() };
-        let node_endpoints = endpoints(cluster, leaders).into_iter().map(node).collect();
+        let node_endpoints = endpoints(cluster, ctx.listener, leaders).into_iter().map(node).collect();
         FetchResponse { session_id, responses: by_topic(told), node_endpoints, ..Default::default() }
     }
 

@@ -5,6 +5,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, TopicRef};
+use crate::security::Operation;
 use kafka_share_messages::list_offsets_request::ListOffsetsPartition;
 use kafka_share_messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use kafka_share_messages::{ErrorCode, ListOffsetsRequest, ListOffsetsResponse};
@@ -73,7 +74,7 @@ fn look_up(
     if ctx.version < since {
         return Err(ErrorCode::UNSUPPORTED_VERSION);
     }
-    let id = cluster.find_topic(&TopicRef::Name(topic))?.id;
+    let id = cluster.allowed_topic(ctx, Operation::Describe, &TopicRef::Name(topic))?.id;
     let partition = cluster.led_partition(ctx.node, id, asked.partition_index, asked.current_leader_epoch)?;
     let leader_epoch = partition.leader_epoch;
     let log = &mut partition.log;

@@ -3,9 +3,10 @@
 //! Topics asked for by name are created where the request, the broker and the name allow it; like in Kafka, the answer
 //! that triggers a creation already lists the topic here, as there is nothing to wait for.
 
-use super::describe_cluster::CLUSTER_OPERATIONS;
+use super::describe_cluster::cluster_operations;
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal, Topic};
+use crate::security::{Operation, ResourceKind};
 use kafka_share_messages::metadata_request::MetadataRequestTopic;
 use kafka_share_messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
@@ -29,9 +30,9 @@ pub(crate) fn handle(
         return Outcome::Reply(refuse(ctx.version, &request, error_code));
     }
     let topics = match &request.topics {
-        None => all_topics(cluster),
+        None => all_topics(cluster, ctx),
         // v0 has no null: there the empty list asks for all.
-        Some(list) if ctx.version == 0 && list.is_empty() => all_topics(cluster),
+        Some(list) if ctx.version == 0 && list.is_empty() => all_topics(cluster, ctx),
         Some(list) => {
             let allow = ctx.version < 4 || request.allow_auto_topic_creation;
             let mut seen = HashSet::new();
@@ -50,24 +51,23 @@ pub(crate) fn handle(
     let mut topics: Vec<MetadataResponseTopic> = topics;
     if request.include_topic_authorized_operations {
         for topic in topics.iter_mut().filter(|t| t.error_code.is_ok()) {
-            topic.topic_authorized_operations = TOPIC_OPERATIONS;
+            let name = topic.name.as_deref().unwrap_or_default();
+            topic.topic_authorized_operations = cluster.operations(ctx, TOPIC_OPERATIONS, ResourceKind::Topic, name);
         }
     }
     Outcome::Reply(MetadataResponse {
         brokers: cluster
             .alive_nodes()
-            .map(|node| MetadataResponseBroker {
-                node_id: node.id,
-                host: node.host.clone(),
-                port: node.port,
-                ..Default::default()
+            .map(|node| {
+                let (host, port) = node.endpoint(ctx.listener);
+                MetadataResponseBroker { node_id: node.id, host, port, ..Default::default() }
             })
             .collect(),
         cluster_id: Some(Str::from(&cluster.cluster_id)),
         controller_id: cluster.controller_id(),
         topics,
         cluster_authorized_operations: match request.include_cluster_authorized_operations {
-            true if (8..=10).contains(&ctx.version) => CLUSTER_OPERATIONS,
+            true if (8..=10).contains(&ctx.version) => cluster_operations(cluster, ctx),
             _ => NOT_ASKED,
         },
         ..Default::default()
@@ -105,8 +105,9 @@ fn refuse(version: i16, request: &MetadataRequest, error_code: ErrorCode) -> Met
     }
 }
 
-fn all_topics(cluster: &Cluster) -> Vec<MetadataResponseTopic> {
-    cluster.topics.iter().map(|topic| describe(cluster, topic)).collect()
+fn all_topics(cluster: &Cluster, ctx: &RequestContext) -> Vec<MetadataResponseTopic> {
+    let seen = |topic: &&Topic| cluster.may_topic(ctx, Operation::Describe, &topic.name).is_ok();
+    cluster.topics.iter().filter(seen).map(|topic| describe(cluster, topic)).collect()
 }
 
 fn one(
@@ -120,9 +121,10 @@ fn one(
         _ if by_id => cluster
             .topics
             .by_id(asked.topic_id)
-            .map(|topic| topic.id)
-            .ok_or_else(|| Refusal::new(ErrorCode::UNKNOWN_TOPIC_ID, "")),
-        Some(name) => cluster.topic_or_create(name, allow),
+            .ok_or(ErrorCode::UNKNOWN_TOPIC_ID)
+            .and_then(|topic| cluster.may_topic(ctx, Operation::Describe, &topic.name).map(|()| topic.id))
+            .map_err(Refusal::from),
+        Some(name) => find_or_create(cluster, ctx, name, allow),
         None => Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_ID, "")),
     };
     match found {
@@ -135,6 +137,15 @@ fn one(
             ..Default::default()
         },
     }
+}
+
+/// Who may not create a topic hears so, where it would have been created.
+fn find_or_create(cluster: &mut Cluster, ctx: &RequestContext, name: &Str, allow: bool) -> Result<Uuid, Refusal> {
+    cluster.may_topic(ctx, Operation::Describe, name)?;
+    if allow && cluster.config.auto_create_topics && cluster.topics.get(name).is_none() {
+        cluster.may_cluster(ctx, Operation::Create).or_else(|_| cluster.may_topic(ctx, Operation::Create, name))?;
+    }
+    cluster.topic_or_create(name, allow)
 }
 
 fn describe(cluster: &Cluster, topic: &Topic) -> MetadataResponseTopic {

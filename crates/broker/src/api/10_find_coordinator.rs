@@ -4,6 +4,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind, Refusal};
+use crate::security::Operation;
 use kafka_share_messages::find_coordinator_response::Coordinator;
 use kafka_share_messages::{ErrorCode, FindCoordinatorRequest, FindCoordinatorResponse};
 use kafka_share_wire::{Str, Uuid};
@@ -14,8 +15,7 @@ pub(crate) fn handle(
     request: FindCoordinatorRequest,
 ) -> Outcome<FindCoordinatorResponse> {
     let keys = if ctx.version < 4 { vec![request.key] } else { request.coordinator_keys };
-    let mut found: Vec<Coordinator> =
-        keys.into_iter().map(|key| find(cluster, ctx.version, request.key_type, key)).collect();
+    let mut found: Vec<Coordinator> = keys.into_iter().map(|key| find(cluster, ctx, request.key_type, key)).collect();
     if ctx.version >= 4 {
         return Outcome::Reply(FindCoordinatorResponse { coordinators: found, ..Default::default() });
     }
@@ -30,14 +30,19 @@ pub(crate) fn handle(
     })
 }
 
-fn find(cluster: &mut Cluster, version: i16, key_type: i8, key: Str) -> Coordinator {
-    let found = kind(cluster, version, key_type, &key).and_then(|kind| {
+fn find(cluster: &mut Cluster, ctx: &RequestContext, key_type: i8, key: Str) -> Coordinator {
+    let found = kind(cluster, ctx.version, key_type, &key).and_then(|kind| {
+        match kind {
+            CoordinatorKind::Group => cluster.may_group(ctx, Operation::Describe, &key)?,
+            CoordinatorKind::Transaction => cluster.may_transact(ctx, Operation::Describe, &key)?,
+            CoordinatorKind::Share => cluster.may_cluster(ctx, Operation::ClusterAction)?,
+        }
         let id = cluster.coordinator_node(kind, &key);
         let none = || Refusal::new(ErrorCode::COORDINATOR_NOT_AVAILABLE, "");
-        cluster.node(id).map(|node| (node.id, node.host.clone(), node.port)).ok_or_else(none)
+        cluster.node(id).map(|node| (node.id, node.endpoint(ctx.listener))).ok_or_else(none)
     });
     match found {
-        Ok((node_id, host, port)) => Coordinator { key, node_id, host, port, ..Default::default() },
+        Ok((node_id, (host, port))) => Coordinator { key, node_id, host, port, ..Default::default() },
         Err(refusal) => Coordinator {
             key,
             node_id: -1,

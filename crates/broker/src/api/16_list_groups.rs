@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use kafka_share_messages::list_groups_response::ListedGroup;
 use kafka_share_messages::{ListGroupsRequest, ListGroupsResponse};
 use kafka_share_wire::Str;
@@ -26,6 +27,9 @@ pub(crate) fn handle(
         })
     };
     let all: Vec<ListedGroup> = cluster.share.groups.iter().filter_map(listed).collect();
+    let every = cluster.may_cluster(ctx, Operation::Describe).is_ok();
+    let seen = |group: &ListedGroup| every || cluster.may_group(ctx, Operation::Describe, &group.group_id).is_ok();
+    let all: Vec<ListedGroup> = all.into_iter().filter(seen).collect();
     let here = |group: &ListedGroup| cluster.coordinator_node(CoordinatorKind::Group, &group.group_id) == ctx.node;
     Outcome::Reply(ListGroupsResponse { groups: all.into_iter().filter(here).collect(), ..Default::default() })
 }

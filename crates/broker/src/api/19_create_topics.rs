@@ -3,6 +3,7 @@
 use super::configs::created_configs;
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal, check_topic_name};
+use crate::security::Operation;
 use crate::settings::{self, Overrides, TOPIC_DEFINITIONS};
 use kafka_share_messages::create_topics_request::CreatableTopic;
 use kafka_share_messages::create_topics_response::CreatableTopicResult;
@@ -21,7 +22,7 @@ struct Plan {
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
-    _ctx: &RequestContext,
+    ctx: &RequestContext,
     request: CreateTopicsRequest,
 ) -> Outcome<CreateTopicsResponse> {
     let mut seen = HashSet::new();
@@ -42,10 +43,18 @@ pub(crate) fn handle(
         let plan = if duplicate {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
         } else {
-            check(cluster, topic, &like)
+            allowed(cluster, ctx, &topic.name).and_then(|()| check(cluster, topic, &like))
         };
         topics.push(match plan {
-            Ok(plan) => create(cluster, &topic.name, plan, request.validate_only),
+            Ok(plan) => {
+                let mut made = create(cluster, &topic.name, plan, request.validate_only);
+                // Who may not see settings is told of none, nor what follows from them.
+                if let Err(code) = cluster.may_topic(ctx, Operation::DescribeConfigs, &topic.name) {
+                    made.topic_config_error_code = code;
+                    (made.num_partitions, made.replication_factor, made.configs) = (-1, -1, Some(Vec::new()));
+                }
+                made
+            }
             Err(refusal) => CreatableTopicResult {
                 name: topic.name.clone(),
                 error_code: refusal.code,
@@ -57,6 +66,11 @@ pub(crate) fn handle(
         });
     }
     Outcome::Reply(CreateTopicsResponse { topics, ..Default::default() })
+}
+
+fn allowed(cluster: &Cluster, ctx: &RequestContext, name: &Str) -> Result<(), Refusal> {
+    let may = cluster.may_cluster(ctx, Operation::Create).or_else(|_| cluster.may_topic(ctx, Operation::Create, name));
+    may.map_err(|code| Refusal::new(code, "Authorization failed."))
 }
 
 fn create(cluster: &mut Cluster, name: &Str, plan: Plan, validate_only: bool) -> CreatableTopicResult {

@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal};
+use crate::security::Operation;
 use kafka_share_messages::delete_topics_request::DeleteTopicState;
 use kafka_share_messages::delete_topics_response::DeletableTopicResult;
 use kafka_share_messages::{DeleteTopicsRequest, DeleteTopicsResponse, ErrorCode};
@@ -57,7 +58,28 @@ pub(crate) fn handle(
     Outcome::Reply(DeleteTopicsResponse { responses, ..Default::default() })
 }
 
+/// Who may not see the topic of an id is not told its name.
+fn allowed(cluster: &Cluster, ctx: &RequestContext, asked: &DeleteTopicState) -> Result<(), DeletableTopicResult> {
+    let by_id = asked.name.is_none();
+    let name = match &asked.name {
+        Some(name) => Some(name.clone()),
+        None => cluster.topics.by_id(asked.topic_id).map(|topic| topic.name.clone()),
+    };
+    let Some(name) = name else { return Ok(()) };
+    let seen = cluster.may_topic(ctx, Operation::Describe, &name);
+    seen.and_then(|()| cluster.may_topic(ctx, Operation::Delete, &name)).map_err(|error_code| DeletableTopicResult {
+        name: if by_id && seen.is_err() { None } else { Some(name) },
+        topic_id: asked.topic_id,
+        error_code,
+        error_message: Some(Str::from_static("Topic authorization failed.")),
+        ..Default::default()
+    })
+}
+
 fn delete(cluster: &mut Cluster, ctx: &RequestContext, asked: DeleteTopicState) -> DeletableTopicResult {
+    if let Err(refused) = allowed(cluster, ctx, &asked) {
+        return refused;
+    }
     let found = match (&asked.name, asked.topic_id.is_zero()) {
         (Some(name), true) => cluster.topics.get(name).ok_or_else(|| {
             Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")

@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, TopicRef, WaitKey};
+use crate::security::Operation;
 use kafka_share_messages::delete_records_request::DeleteRecordsPartition;
 use kafka_share_messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use kafka_share_messages::{DeleteRecordsRequest, DeleteRecordsResponse, ErrorCode};
@@ -42,7 +43,7 @@ fn delete(
     topic: &Str,
     asked: &DeleteRecordsPartition,
 ) -> Result<i64, ErrorCode> {
-    let found = cluster.find_topic(&TopicRef::Name(topic))?;
+    let found = cluster.allowed_topic(ctx, Operation::Delete, &TopicRef::Name(topic))?;
     let id = found.id;
     if found.internal {
         return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);

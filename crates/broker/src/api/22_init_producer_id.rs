@@ -4,6 +4,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::txn_coordinator::{Identity, InitRequest};
 use kafka_share_messages::{ErrorCode, InitProducerIdRequest, InitProducerIdResponse};
 
@@ -38,6 +39,15 @@ pub(crate) fn handle(
 
 fn init(cluster: &mut Cluster, ctx: &RequestContext, request: &InitProducerIdRequest) -> Result<Identity, ErrorCode> {
     let txn_id = request.transactional_id.as_ref();
+    match txn_id {
+        Some(txn_id) => {
+            cluster.may_transact(ctx, Operation::Write, txn_id)?;
+            if request.enable2_pc {
+                cluster.may_transact(ctx, Operation::TwoPhaseCommit, txn_id)?;
+            }
+        }
+        None => cluster.may_be_idempotent(ctx)?,
+    }
     let (id, epoch) = (request.producer_id, request.producer_epoch);
     // Both or neither.
     if (id < 0) != (epoch < 0) {

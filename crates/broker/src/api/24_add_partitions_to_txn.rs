@@ -5,6 +5,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::txn_coordinator::Participant;
 use kafka_share_messages::add_partitions_to_txn_request::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use kafka_share_messages::add_partitions_to_txn_response::{
@@ -28,6 +29,9 @@ pub(crate) fn handle(
         let results_by_topic_v3_and_below = one(cluster, ctx, &txn);
         return Outcome::Reply(AddPartitionsToTxnResponse { results_by_topic_v3_and_below, ..Default::default() });
     }
+    if let Err(error_code) = cluster.may_cluster(ctx, Operation::ClusterAction) {
+        return Outcome::Reply(AddPartitionsToTxnResponse { error_code, ..Default::default() });
+    }
     let results_by_transaction = request
         .transactions
         .iter()
@@ -45,11 +49,17 @@ fn one(
     ctx: &RequestContext,
     txn: &AddPartitionsToTxnTransaction,
 ) -> Vec<AddPartitionsToTxnTopicResult> {
+    if ctx.version < 4
+        && let Err(code) = cluster.may_transact(ctx, Operation::Write, &txn.transactional_id)
+    {
+        return each(&txn.topics, |_, _| code);
+    }
     let mut bad = false;
     let mut members = Vec::new();
     let mut results = each(&txn.topics, |topic, index| {
         let found = cluster.topics.get(&topic.name);
-        if ctx.version < 4 && found.is_some_and(|t| t.internal) {
+        let allowed = cluster.may_topic(ctx, Operation::Write, &topic.name).is_ok();
+        if ctx.version < 4 && (!allowed || found.is_some_and(|t| t.internal)) {
             bad = true;
             return ErrorCode::TOPIC_AUTHORIZATION_FAILED;
         }

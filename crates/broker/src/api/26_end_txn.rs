@@ -4,6 +4,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::txn_coordinator::Ended;
 use kafka_share_messages::{EndTxnRequest, EndTxnResponse, ErrorCode};
 
@@ -28,6 +29,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, request: EndTx
 
 fn end(cluster: &mut Cluster, ctx: &RequestContext, request: &EndTxnRequest) -> Result<Ended, ErrorCode> {
     let id = &request.transactional_id;
+    cluster.may_transact(ctx, Operation::Write, id)?;
     if !id.is_empty() {
         cluster.check_coordinator(ctx.node, CoordinatorKind::Transaction, id)?;
     }

@@ -4,6 +4,7 @@
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, TopicRef};
 use crate::log::Marker;
+use crate::security::Operation;
 use kafka_share_messages::write_txn_markers_request::WritableTxnMarker;
 use kafka_share_messages::write_txn_markers_response::{
     WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopicResult,
@@ -40,6 +41,7 @@ fn write(
     topic: &Str,
     index: i32,
 ) -> Result<(), ErrorCode> {
+    cluster.may_cluster(ctx, Operation::Alter).or_else(|_| cluster.may_cluster(ctx, Operation::ClusterAction))?;
     let id = cluster.find_topic(&TopicRef::Name(topic))?.id;
     cluster.led_partition(ctx.node, id, index, -1)?;
     if marker.producer_id < 0 || marker.producer_epoch < 0 {

@@ -1,9 +1,10 @@
 //! DescribeConfigs (v1-4): settings of topics, groups and brokers, with what they fall back to (synonyms).
 
 use super::configs::{BROKER, GROUP, SOURCE_DEFAULT, SOURCE_GROUP, SOURCE_STATIC_BROKER, SOURCE_TOPIC, TOPIC};
-use super::configs::{broker_settings, value_of};
+use super::configs::{broker_settings, may_configure, value_of};
 use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, Refusal, check_topic_name};
+use crate::security::Operation;
 use crate::settings::{Definition, GROUP_DEFINITIONS, Overrides, TOPIC_DEFINITIONS};
 use kafka_share_messages::describe_configs_request::DescribeConfigsResource;
 use kafka_share_messages::describe_configs_response::{
@@ -48,6 +49,7 @@ fn describe(
         let of = |d: &Definition| describe_one(cluster, d, overrides, source, synonyms);
         definitions.iter().filter(|d| asked(d.name)).map(of).collect()
     };
+    may_configure(cluster, ctx, resource.resource_type, name, Operation::DescribeConfigs)?;
     match resource.resource_type {
         TOPIC => {
             check_topic_name(name)?;

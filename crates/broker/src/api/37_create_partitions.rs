@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal};
+use crate::security::Operation;
 use kafka_share_messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_share_messages::create_partitions_response::CreatePartitionsTopicResult;
 use kafka_share_messages::{CreatePartitionsRequest, CreatePartitionsResponse, ErrorCode};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
-    _ctx: &RequestContext,
+    ctx: &RequestContext,
     request: CreatePartitionsRequest,
 ) -> Outcome<CreatePartitionsResponse> {
     let mut topics: BTreeMap<&Str, (&CreatePartitionsTopic, bool)> = BTreeMap::new();
@@ -22,7 +23,10 @@ pub(crate) fn handle(
         let result = if twice {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, "Duplicate topic name."))
         } else {
-            grow(cluster, topic, request.validate_only)
+            cluster
+                .may_topic(ctx, Operation::Alter, name)
+                .map_err(|code| Refusal::new(code, "The topic authorization is failed."))
+                .and_then(|()| grow(cluster, topic, request.validate_only))
         };
         let refusal = result.err();
         results.push(CreatePartitionsTopicResult {

@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use kafka_share_messages::delete_groups_response::DeletableGroupResult;
 use kafka_share_messages::{DeleteGroupsRequest, DeleteGroupsResponse, ErrorCode};
 use kafka_share_wire::Str;
@@ -23,6 +24,7 @@ pub(crate) fn handle(
 }
 
 fn delete(cluster: &mut Cluster, ctx: &RequestContext, name: &Str) -> Result<(), ErrorCode> {
+    cluster.may_group(ctx, Operation::Delete, name)?;
     cluster.check_coordinator(ctx.node, CoordinatorKind::Group, name)?;
     let group = cluster.share.groups.get(name).ok_or(ErrorCode::GROUP_ID_NOT_FOUND)?;
     if !group.members.is_empty() {

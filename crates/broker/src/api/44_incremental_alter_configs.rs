@@ -2,9 +2,10 @@
 //!
 //! A broker's settings follow from how it was built: changes of them are refused with POLICY_VIOLATION.
 
-use super::configs::{BROKER, GROUP, TOPIC};
+use super::configs::{BROKER, GROUP, TOPIC, may_configure};
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal};
+use crate::security::Operation;
 use crate::settings::{Change, Definition, GROUP_DEFINITIONS, Overrides, TOPIC_DEFINITIONS, change};
 use kafka_share_messages::incremental_alter_configs_request::AlterConfigsResource;
 use kafka_share_messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
@@ -51,6 +52,7 @@ fn alter(
     validate_only: bool,
 ) -> Result<(), Refusal> {
     let name = resource.resource_name.as_str();
+    may_configure(cluster, ctx, resource.resource_type, name, Operation::AlterConfigs)?;
     match resource.resource_type {
         TOPIC if name.is_empty() => {
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, "settings belong to one topic, whose name is missing"))

@@ -2,16 +2,25 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::Cluster;
+use crate::security::{Operation, ResourceKind};
 use kafka_share_messages::describe_cluster_response::DescribeClusterBroker;
 use kafka_share_messages::{DescribeClusterRequest, DescribeClusterResponse, ErrorCode};
 use kafka_share_wire::Str;
 
 /// Create, alter, describe, cluster action, configs, idempotent write: all that Kafka grants without an authoriser.
-pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
+const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
+
+/// What who asks may do with the cluster; nothing if it may not even see it.
+pub(super) fn cluster_operations(cluster: &Cluster, ctx: &RequestContext) -> i32 {
+    match cluster.may_cluster(ctx, Operation::Describe) {
+        Ok(()) => cluster.operations(ctx, CLUSTER_OPERATIONS, ResourceKind::Cluster, ""),
+        Err(_) => 0,
+    }
+}
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
-    _ctx: &RequestContext,
+    ctx: &RequestContext,
     request: DescribeClusterRequest,
 ) -> Outcome<DescribeClusterResponse> {
     if request.endpoint_type != 1 {
@@ -34,15 +43,12 @@ pub(crate) fn handle(
             .nodes
             .iter()
             .filter(|node| shown(node.alive))
-            .map(|node| DescribeClusterBroker {
-                broker_id: node.id,
-                host: node.host.clone(),
-                port: node.port,
-                is_fenced: !node.alive,
-                ..Default::default()
+            .map(|node| {
+                let (host, port) = node.endpoint(ctx.listener);
+                DescribeClusterBroker { broker_id: node.id, host, port, is_fenced: !node.alive, ..Default::default() }
             })
             .collect(),
-        cluster_authorized_operations: if asked { CLUSTER_OPERATIONS } else { i32::MIN },
+        cluster_authorized_operations: if asked { cluster_operations(cluster, ctx) } else { i32::MIN },
         ..Default::default()
     })
 }

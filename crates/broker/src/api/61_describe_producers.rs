@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, TopicRef};
+use crate::security::Operation;
 use kafka_share_messages::describe_producers_request::TopicRequest;
 use kafka_share_messages::describe_producers_response::{PartitionResponse, ProducerState, TopicResponse};
 use kafka_share_messages::{DescribeProducersRequest, DescribeProducersResponse, ErrorCode};
@@ -40,7 +41,7 @@ fn producers(
     topic: &Str,
     index: i32,
 ) -> Result<Vec<ProducerState>, ErrorCode> {
-    let id = cluster.find_topic(&TopicRef::Name(topic))?.id;
+    let id = cluster.allowed_topic(ctx, Operation::Read, &TopicRef::Name(topic))?.id;
     let partition = cluster.led_partition(ctx.node, id, index, -1)?;
     let describe = |(producer_id, state): (i64, &crate::log::ProducerState)| ProducerState {
         producer_id,

@@ -4,6 +4,7 @@
 
 use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::txn_coordinator::{Participant, Txn};
 use kafka_share_messages::describe_transactions_response::{TopicData, TransactionState};
 use kafka_share_messages::{DescribeTransactionsRequest, DescribeTransactionsResponse, ErrorCode};
@@ -30,6 +31,7 @@ pub(crate) fn handle(
 }
 
 fn describe(cluster: &mut Cluster, ctx: &RequestContext, id: &Str) -> Result<TransactionState, ErrorCode> {
+    cluster.may_transact(ctx, Operation::Describe, id)?;
     if id.is_empty() {
         return Err(ErrorCode::INVALID_REQUEST);
     }
@@ -42,12 +44,12 @@ fn describe(cluster: &mut Cluster, ctx: &RequestContext, id: &Str) -> Result<Tra
         transaction_start_time_ms: txn.start_ms,
         producer_id: txn.producer_id,
         producer_epoch: txn.epoch,
-        topics: topics(cluster, txn),
+        topics: topics(cluster, ctx, txn),
         ..Default::default()
     })
 }
 
-fn topics(cluster: &Cluster, txn: &Txn) -> Vec<TopicData> {
+fn topics(cluster: &Cluster, ctx: &RequestContext, txn: &Txn) -> Vec<TopicData> {
     let mut found: BTreeMap<Str, Vec<i32>> = BTreeMap::new();
     for member in &txn.participants {
         let (name, index) = match member {
@@ -59,5 +61,10 @@ fn topics(cluster: &Cluster, txn: &Txn) -> Vec<TopicData> {
         };
         found.entry(name).or_default().push(index);
     }
-    found.into_iter().map(|(topic, partitions)| TopicData { topic, partitions, ..Default::default() }).collect()
+    let seen = |(name, _): &(Str, Vec<i32>)| cluster.may_topic(ctx, Operation::Describe, name).is_ok();
+    found
+        .into_iter()
+        .filter(seen)
+        .map(|(topic, partitions)| TopicData { topic, partitions, ..Default::default() })
+        .collect()
 }

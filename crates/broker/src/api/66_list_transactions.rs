@@ -6,6 +6,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::txn_coordinator::{Status, Txn};
 use kafka_share_messages::list_transactions_response::TransactionState;
 use kafka_share_messages::{ErrorCode, ListTransactionsRequest, ListTransactionsResponse};
@@ -38,7 +39,8 @@ pub(crate) fn handle(
         // As Kafka: one that was never begun is as old as time.
         let old = request.duration_filter < 0 || age > request.duration_filter;
         let named = pattern.as_ref().is_none_or(|pattern| pattern.is_match(&txn.id));
-        state && producer && old && named
+        let seen = cluster.may_transact(ctx, Operation::Describe, &txn.id).is_ok();
+        state && producer && old && named && seen
     };
     let found: Vec<TransactionState> = cluster
         .transactions

@@ -3,6 +3,7 @@
 use super::{Outcome, RequestContext};
 use crate::api::configs::{BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC};
 use crate::cluster::Cluster;
+use crate::security::Operation;
 use kafka_share_messages::list_config_resources_response::ConfigResource;
 use kafka_share_messages::{ErrorCode, ListConfigResourcesRequest, ListConfigResourcesResponse};
 use kafka_share_wire::Str;
@@ -12,6 +13,9 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: ListConfigResourcesRequest,
 ) -> Outcome<ListConfigResourcesResponse> {
+    if let Err(error_code) = cluster.may_cluster(ctx, Operation::DescribeConfigs) {
+        return Outcome::Reply(ListConfigResourcesResponse { error_code, ..Default::default() });
+    }
     let known = [BROKER_LOGGER, BROKER, TOPIC, GROUP, CLIENT_METRICS];
     if request.resource_types.iter().any(|asked| !known.contains(asked)) {
         let error_code = ErrorCode::UNSUPPORTED_VERSION;

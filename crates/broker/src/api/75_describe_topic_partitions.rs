@@ -3,6 +3,7 @@
 use super::metadata::{NOT_ASKED, TOPIC_OPERATIONS};
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Partition, check_topic_name};
+use crate::security::{Operation, ResourceKind};
 use kafka_share_messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
@@ -15,7 +16,7 @@ const MOST: usize = 2000;
 
 pub(crate) fn handle(
     cluster: &mut Cluster,
-    _ctx: &RequestContext,
+    ctx: &RequestContext,
     request: DescribeTopicPartitionsRequest,
 ) -> Outcome<DescribeTopicPartitionsResponse> {
     let from = request.cursor.as_ref().map(|cursor| (cursor.topic_name.clone(), cursor.partition_index));
@@ -28,10 +29,12 @@ pub(crate) fn handle(
         }
     }
     if names.is_empty() {
-        names = cluster.topics.iter().map(|topic| topic.name.clone()).collect();
+        let seen = |name: &Str| cluster.may_topic(ctx, Operation::Describe, name).is_ok();
+        names = cluster.topics.iter().map(|topic| topic.name.clone()).filter(seen).collect();
     }
     let mut left = usize::try_from(request.response_partition_limit).unwrap_or(0).clamp(1, MOST);
     let mut topics = Vec::new();
+    let mut refused = Vec::new();
     let mut next_cursor = None;
     for name in names {
         let first = match &from {
@@ -39,13 +42,23 @@ pub(crate) fn handle(
             Some((topic, index)) if name == *topic => usize::try_from(*index).unwrap_or(0),
             _ => 0,
         };
+        if let Err(error_code) = cluster.may_topic(ctx, Operation::Describe, &name) {
+            let (name, topic_authorized_operations) = (Some(name), NOT_ASKED);
+            refused.push(DescribeTopicPartitionsResponseTopic {
+                error_code,
+                name,
+                topic_authorized_operations,
+                ..Default::default()
+            });
+            continue;
+        }
         let count = cluster.topics.get(&name).map_or(0, |topic| topic.partitions.len());
         if left == 0 {
             next_cursor = Some(Cursor { topic_name: name, partition_index: 0, ..Default::default() });
             break;
         }
         let take = left.min(count.saturating_sub(first));
-        topics.push(describe(cluster, &name, first, take));
+        topics.push(describe(cluster, ctx, &name, first, take));
         left -= take;
         if first + take < count {
             let partition_index = (first + take) as i32;
@@ -53,6 +66,7 @@ pub(crate) fn handle(
             break;
         }
     }
+    topics.extend(refused);
     Outcome::Reply(DescribeTopicPartitionsResponse { topics, next_cursor, ..Default::default() })
 }
 
@@ -67,13 +81,20 @@ fn refuse(names: Vec<Str>) -> DescribeTopicPartitionsResponse {
     DescribeTopicPartitionsResponse { topics: names.into_iter().map(topic).collect(), ..Default::default() }
 }
 
-fn describe(cluster: &Cluster, name: &Str, first: usize, take: usize) -> DescribeTopicPartitionsResponseTopic {
+fn describe(
+    cluster: &Cluster,
+    ctx: &RequestContext,
+    name: &Str,
+    first: usize,
+    take: usize,
+) -> DescribeTopicPartitionsResponseTopic {
+    let topic_authorized_operations = cluster.operations(ctx, TOPIC_OPERATIONS, ResourceKind::Topic, name);
     let Some(topic) = cluster.topics.get(name) else {
         return DescribeTopicPartitionsResponseTopic {
             error_code: check_topic_name(name)
                 .map_or_else(|refusal| refusal.code, |()| ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
             name: Some(name.clone()),
-            topic_authorized_operations: TOPIC_OPERATIONS,
+            topic_authorized_operations,
             ..Default::default()
         };
     };
@@ -98,7 +119,7 @@ fn describe(cluster: &Cluster, name: &Str, first: usize, take: usize) -> Describ
         topic_id: topic.id,
         is_internal: topic.internal,
         partitions: topic.partitions.iter().enumerate().skip(first).take(take).map(one).collect(),
-        topic_authorized_operations: TOPIC_OPERATIONS,
+        topic_authorized_operations,
         ..Default::default()
     }
 }

@@ -6,6 +6,7 @@
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
 use crate::group_coordinator::{Heartbeat, TopicPartition};
+use crate::security::Operation;
 use crate::share_coordinator::ShareKey;
 use kafka_share_messages::share_group_heartbeat_response::{Assignment, TopicPartitions};
 use kafka_share_messages::{ErrorCode, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
@@ -17,6 +18,13 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: ShareGroupHeartbeatRequest,
 ) -> Outcome<ShareGroupHeartbeatResponse> {
+    let unseen = || {
+        let mut topics = request.subscribed_topic_names.iter().flatten();
+        topics.try_for_each(|topic| cluster.may_topic(ctx, Operation::Describe, topic))
+    };
+    if let Err(error_code) = cluster.may_group(ctx, Operation::Read, &request.group_id).and_then(|()| unseen()) {
+        return Outcome::Reply(ShareGroupHeartbeatResponse { error_code, ..Default::default() });
+    }
     if cluster.coordinator_node(CoordinatorKind::Group, &request.group_id) != ctx.node {
         let error_code = ErrorCode::NOT_COORDINATOR;
         return Outcome::Reply(ShareGroupHeartbeatResponse { error_code, ..Default::default() });

@@ -3,6 +3,7 @@
 use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, CoordinatorKind};
 use crate::group_coordinator::Member as GroupMember;
+use crate::security::{Operation, ResourceKind};
 use kafka_share_messages::share_group_describe_response::{Assignment, DescribedGroup, Member, TopicPartitions};
 use kafka_share_messages::{ErrorCode, ShareGroupDescribeRequest, ShareGroupDescribeResponse};
 use kafka_share_wire::Str;
@@ -15,8 +16,14 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: ShareGroupDescribeRequest,
 ) -> Outcome<ShareGroupDescribeResponse> {
-    let operations = if request.include_authorized_operations { GROUP_OPERATIONS } else { i32::MIN };
+    let operations = |cluster: &Cluster, id: &Str| match request.include_authorized_operations {
+        true => cluster.operations(ctx, GROUP_OPERATIONS, ResourceKind::Group, id),
+        false => i32::MIN,
+    };
     let one = |id: Str| {
+        if let Err(error_code) = cluster.may_group(ctx, Operation::Describe, &id) {
+            return DescribedGroup { group_id: id, error_code, ..Default::default() };
+        }
         if let Err(error_code) = cluster.check_coordinator(ctx.node, CoordinatorKind::Group, &id) {
             return DescribedGroup { group_id: id, error_code, ..Default::default() };
         }
@@ -25,13 +32,19 @@ pub(crate) fn handle(
             let error_code = ErrorCode::GROUP_ID_NOT_FOUND;
             return DescribedGroup { group_id: id, error_code, error_message, ..Default::default() };
         };
+        let topics = group.members.values().flat_map(|member| &member.topics);
+        if let Some(error_code) = topics.filter_map(|t| cluster.may_topic(ctx, Operation::Describe, t).err()).next() {
+            let why = "The group has described topic(s) that the client is not authorized to describe.";
+            let error_message = Some(Str::from_static(why));
+            return DescribedGroup { group_id: id, error_code, error_message, ..Default::default() };
+        }
         DescribedGroup {
             group_state: Str::from_static(group.state()),
             group_epoch: group.epoch,
             assignment_epoch: group.assignment_epoch,
             assignor_name: Str::from_static("simple"),
             members: group.members.iter().map(|(id, member)| describe(cluster, id, member)).collect(),
-            authorized_operations: operations,
+            authorized_operations: operations(cluster, &id),
             group_id: id,
             ..Default::default()
         }

@@ -5,6 +5,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal};
+use crate::security::Operation;
 use crate::share::acks::{self, AllowedTypes};
 use crate::share::fetch::{AckResult, ShareFetch};
 use crate::share::sessions::{CLOSE, OPEN, SessionKey};
@@ -61,6 +62,9 @@ fn check(request: &ShareFetchRequest) -> Result<(Str, Str), Refusal> {
 
 /// Session, acknowledgements, forgotten partitions; what is left is the fetch itself.
 fn begin(cluster: &mut Cluster, ctx: &RequestContext, request: &ShareFetchRequest) -> Result<ShareFetch, Refusal> {
+    if let Some(group) = request.group_id.as_ref().filter(|group| !group.is_empty()) {
+        cluster.may_group(ctx, Operation::Read, group)?;
+    }
     let (group, member) = check(request)?;
     let key = SessionKey { node: ctx.node, group, member };
     let named = || {
@@ -157,6 +161,6 @@ fn serve(
     if let Some(response) = fetch.attempt(cluster, ctx, wait_ms <= 0 || idle) {
         return Outcome::Reply(response);
     }
-    fetch.errors = fetch.count_errors(cluster);
+    fetch.errors = fetch.count_errors(cluster, ctx);
     Outcome::Park { deadline: ctx.now.after_ms(wait_ms), keys: fetch.wait_keys(), parked: Box::new(fetch) }
 }

@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal};
+use crate::security::Operation;
 use crate::share::acks::{self, AllowedTypes};
 use crate::share::sessions::{CLOSE, OPEN, SessionKey};
 use crate::share_partition::AckRange;
@@ -32,6 +33,7 @@ fn serve(
     let (Some(group), Some(member)) = (&request.group_id, &request.member_id) else {
         return Err(Refusal::new(ErrorCode::INVALID_REQUEST, "The group id and the member id must be set."));
     };
+    cluster.may_group(ctx, Operation::Read, group)?;
     let key = SessionKey { node: ctx.node, group: group.clone(), member: member.clone() };
     let epoch = request.share_session_epoch;
     if epoch == OPEN {
@@ -89,12 +91,8 @@ fn one(
             data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
             let known = endpoints.iter().any(|endpoint| endpoint.node_id == leader_id);
             if let Some(node) = cluster.node(leader_id).filter(|_| !known) {
-                endpoints.push(NodeEndpoint {
-                    node_id: node.id,
-                    host: node.host.clone(),
-                    port: node.port,
-                    ..Default::default()
-                });
+                let (host, port) = node.endpoint(ctx.listener);
+                endpoints.push(NodeEndpoint { node_id: node.id, host, port, ..Default::default() });
             }
         }
     }

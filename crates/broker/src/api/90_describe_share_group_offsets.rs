@@ -4,6 +4,7 @@
 
 use super::{Outcome, RequestContext, budget};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::share_coordinator::ShareKey;
 use kafka_share_messages::describe_share_group_offsets_request::DescribeShareGroupOffsetsRequestGroup;
 use kafka_share_messages::describe_share_group_offsets_response::{
@@ -34,14 +35,30 @@ fn describe(
     asked: &DescribeShareGroupOffsetsRequestGroup,
 ) -> DescribeShareGroupOffsetsResponseGroup {
     let group_id = asked.group_id.clone();
+    if let Err(error_code) = cluster.may_group(ctx, Operation::Describe, &group_id) {
+        return DescribeShareGroupOffsetsResponseGroup { group_id, error_code, ..Default::default() };
+    }
     if let Err(error_code) = cluster.check_coordinator(ctx.node, CoordinatorKind::Group, &group_id) {
         return DescribeShareGroupOffsetsResponseGroup { group_id, error_code, ..Default::default() };
     }
     let wanted: Vec<(Str, Vec<i32>)> = match &asked.topics {
         Some(topics) => topics.iter().map(|topic| (topic.topic_name.clone(), topic.partitions.clone())).collect(),
-        None => stored(cluster, &group_id),
+        None => {
+            let mut all = stored(cluster, &group_id);
+            all.retain(|(name, _)| cluster.may_topic(ctx, Operation::Describe, name).is_ok());
+            all
+        }
     };
     let topics = wanted.into_iter().map(|(name, partitions)| {
+        if let Err(error_code) = cluster.may_topic(ctx, Operation::Describe, &name) {
+            let refused = |partition_index: i32| DescribeShareGroupOffsetsResponsePartition {
+                partition_index,
+                error_code,
+                ..Default::default()
+            };
+            let partitions = partitions.into_iter().map(refused).collect();
+            return DescribeShareGroupOffsetsResponseTopic { topic_name: name, partitions, ..Default::default() };
+        }
         let topic_id = cluster.topics.get(&name).map_or(Uuid::ZERO, |topic| topic.id);
         let one = |index: i32| partition(cluster, &group_id, topic_id, index);
         let partitions = partitions.into_iter().map(one).collect();

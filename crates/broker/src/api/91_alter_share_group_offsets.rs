@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::share_coordinator::ShareKey;
 use kafka_share_messages::alter_share_group_offsets_request::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,
@@ -17,6 +18,9 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: AlterShareGroupOffsetsRequest,
 ) -> Outcome<AlterShareGroupOffsetsResponse> {
+    if let Err(error_code) = cluster.may_group(ctx, Operation::Read, &request.group_id) {
+        return Outcome::Reply(AlterShareGroupOffsetsResponse { error_code, ..Default::default() });
+    }
     if let Err(error_code) = cluster.check_empty_group(ctx.node, &request.group_id) {
         return Outcome::Reply(AlterShareGroupOffsetsResponse { error_code, ..Default::default() });
     }
@@ -25,34 +29,37 @@ pub(crate) fn handle(
         return Outcome::Reply(AlterShareGroupOffsetsResponse { error_code, error_message, ..Default::default() });
     }
     cluster.share.groups.create(&request.group_id);
-    let responses = request.topics.iter().map(|topic| alter(cluster, &request.group_id, topic)).collect();
+    let responses = request.topics.iter().map(|topic| alter(cluster, ctx, &request.group_id, topic)).collect();
     Outcome::Reply(AlterShareGroupOffsetsResponse { responses, ..Default::default() })
 }
 
 fn alter(
     cluster: &mut Cluster,
+    ctx: &RequestContext,
     group: &Str,
     asked: &AlterShareGroupOffsetsRequestTopic,
 ) -> AlterShareGroupOffsetsResponseTopic {
+    let refused = cluster.may_topic(ctx, Operation::Read, &asked.topic_name).err();
     let found = cluster.topics.get(&asked.topic_name).map(|topic| (topic.id, topic.partitions.len()));
     let one = |partition: &AlterShareGroupOffsetsRequestPartition| {
         let index = partition.partition_index;
         let known = found.filter(|(_, count)| usize::try_from(index).is_ok_and(|index| index < *count));
         let error_code = match known {
-            Some((topic, _)) => {
+            Some((topic, _)) if refused.is_none() => {
                 let key = ShareKey { group: group.detached(), topic, partition: index };
                 cluster.share.unload_one(&key, false);
                 cluster.share.store.initialize(&key, partition.start_offset);
                 ErrorCode::NONE
             }
-            None => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+            _ if refused.is_some() => refused.unwrap_or_default(),
+            _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
         };
         AlterShareGroupOffsetsResponsePartition { partition_index: index, error_code, ..Default::default() }
     };
     AlterShareGroupOffsetsResponseTopic {
         topic_name: asked.topic_name.clone(),
         partitions: asked.partitions.iter().map(one).collect(),
-        topic_id: found.map_or(Uuid::ZERO, |(id, _)| id),
+        topic_id: found.filter(|_| refused.is_none()).map_or(Uuid::ZERO, |(id, _)| id),
         ..Default::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::Cluster;
+use crate::security::Operation;
 use kafka_share_messages::delete_share_group_offsets_response::DeleteShareGroupOffsetsResponseTopic;
 use kafka_share_messages::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse, ErrorCode};
 use kafka_share_wire::{Str, Uuid};
@@ -12,6 +13,9 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: DeleteShareGroupOffsetsRequest,
 ) -> Outcome<DeleteShareGroupOffsetsResponse> {
+    if let Err(error_code) = cluster.may_group(ctx, Operation::Delete, &request.group_id) {
+        return Outcome::Reply(DeleteShareGroupOffsetsResponse { error_code, ..Default::default() });
+    }
     if let Err(error_code) = cluster.check_empty_group(ctx.node, &request.group_id) {
         return Outcome::Reply(DeleteShareGroupOffsetsResponse { error_code, ..Default::default() });
     }
@@ -21,6 +25,9 @@ pub(crate) fn handle(
     }
     let mut stored: HashSet<Uuid> = cluster.share.store.of_group(&request.group_id).map(|key| key.topic).collect();
     let mut one = |name: Str| {
+        if let Err(error_code) = cluster.may_topic(ctx, Operation::Read, &name) {
+            return DeleteShareGroupOffsetsResponseTopic { topic_name: name, error_code, ..Default::default() };
+        }
         let topic = cluster.topics.get(&name).map(|topic| topic.id);
         let error_code = match topic.filter(|topic| stored.remove(topic)) {
             Some(topic) => {

@@ -7,6 +7,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, Refusal};
+use crate::security::Operation;
 use crate::share::acks::{AllowedTypes, check_form};
 use crate::share_coordinator::ShareKey;
 use crate::share_partition::{AckRange, StagedBy};
@@ -21,7 +22,7 @@ pub(crate) fn handle(
     ctx: &RequestContext,
     request: TxnShareAcknowledgeRequest,
 ) -> Outcome<TxnShareAcknowledgeResponse> {
-    let answer = check(cluster, &request).and_then(|txn_id| stage(cluster, ctx, &request, &txn_id));
+    let answer = check(cluster, ctx, &request).and_then(|txn_id| stage(cluster, ctx, &request, &txn_id));
     Outcome::Reply(answer.unwrap_or_else(|refusal| {
         tracing::debug!(code = %refusal.code, reason = refusal.message, "transactional acknowledgements refused");
         TxnShareAcknowledgeResponse { error_code: refusal.code, ..Default::default() }
@@ -29,13 +30,15 @@ pub(crate) fn handle(
 }
 
 /// Checks what is not about a partition; gives the transactional id.
-fn check(cluster: &Cluster, request: &TxnShareAcknowledgeRequest) -> Result<Str, Refusal> {
+fn check(cluster: &Cluster, ctx: &RequestContext, request: &TxnShareAcknowledgeRequest) -> Result<Str, Refusal> {
     let Some(txn_id) = request.transactional_id.clone().filter(|id| !id.is_empty()) else {
         return Err(Refusal::new(ErrorCode::INVALID_REQUEST, "the transactional id must be set"));
     };
     if request.group_id.is_empty() || request.member_id.is_empty() {
         return Err(Refusal::new(ErrorCode::INVALID_REQUEST, "the group id and the member id must be set"));
     }
+    cluster.may_transact(ctx, Operation::Write, &txn_id)?;
+    cluster.may_group(ctx, Operation::Read, &request.group_id)?;
     crate::share::check_member(cluster, &request.group_id, &request.member_id, request.member_epoch)?;
     Ok(txn_id)
 }
@@ -94,6 +97,7 @@ fn check_partition<'a>(
     });
     let checked = cluster
         .share_leader(ctx.node, topic, asked.partition_index)
+        .and_then(|()| cluster.may_read(ctx, topic))
         .map_err(|code| Refusal::new(code, ""))
         .and_then(|()| check_form(ranges, AllowedTypes::Transactional))
         .and_then(|ranges| {

@@ -5,6 +5,7 @@
 
 use super::{Outcome, RequestContext};
 use crate::cluster::{Cluster, CoordinatorKind};
+use crate::security::Operation;
 use crate::share_coordinator::ShareKey;
 use kafka_share_messages::{AddShareAcksToTxnRequest, AddShareAcksToTxnResponse, ErrorCode};
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ fn enrol(cluster: &mut Cluster, ctx: &RequestContext, request: &AddShareAcksToTx
     if request.transactional_id.is_empty() || request.group_id.is_empty() {
         return Err(ErrorCode::INVALID_REQUEST);
     }
+    cluster.may_transact(ctx, Operation::Write, &request.transactional_id)?;
+    cluster.may_group(ctx, Operation::Read, &request.group_id)?;
     cluster.check_coordinator(ctx.node, CoordinatorKind::Transaction, &request.transactional_id)?;
     let mut slots = BTreeSet::new();
     for topic in &request.topics {

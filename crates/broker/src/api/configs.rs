@@ -1,7 +1,10 @@
 //! What several APIs say about settings.
 
+use super::RequestContext;
 use crate::cluster::Cluster;
+use crate::security::Operation;
 use crate::settings::{Definition, Overrides, TOPIC_DEFINITIONS};
+use kafka_share_messages::ErrorCode;
 use kafka_share_messages::create_topics_response::CreatableTopicConfigs;
 use kafka_share_wire::Str;
 
@@ -17,6 +20,23 @@ pub(super) const SOURCE_TOPIC: i8 = 1;
 pub(super) const SOURCE_STATIC_BROKER: i8 = 4;
 pub(super) const SOURCE_DEFAULT: i8 = 5;
 pub(super) const SOURCE_GROUP: i8 = 8;
+
+/// Whether who asks may see or change the settings of a resource.
+pub(super) fn may_configure(
+    cluster: &Cluster,
+    ctx: &RequestContext,
+    kind: i8,
+    name: &str,
+    operation: Operation,
+) -> Result<(), ErrorCode> {
+    match kind {
+        TOPIC => cluster.may_topic(ctx, operation, name),
+        GROUP => cluster.may_group(ctx, operation, name),
+        BROKER | BROKER_LOGGER | CLIENT_METRICS => cluster.may_cluster(ctx, operation),
+        // Nobody has rights on what is not known.
+        _ => Ok(()),
+    }
+}
 
 pub(super) fn value_of<'a>(definition: &Definition, overrides: &'a Overrides) -> &'a str {
     overrides.get(definition.name).map_or(definition.default, String::as_str)

@@ -16,7 +16,7 @@ pub(crate) fn error_answer(ctx: &RequestContext, body: Reader, code: ErrorCode) 
         };
     }
     let plain = plain! {
-        16 => ListGroupsResponse, 18 => ApiVersionsResponse, 22 => InitProducerIdResponse, 26 => EndTxnResponse,
+        16 => ListGroupsResponse, 17 => SaslHandshakeResponse, 18 => ApiVersionsResponse, 36 => SaslAuthenticateResponse, 22 => InitProducerIdResponse, 26 => EndTxnResponse,
         60 => DescribeClusterResponse, 66 => ListTransactionsResponse, 74 => ListConfigResourcesResponse,
         76 => ShareGroupHeartbeatResponse, 78 => ShareFetchResponse, 79 => ShareAcknowledgeResponse,
         91 => AlterShareGroupOffsetsResponse, 92 => DeleteShareGroupOffsetsResponse, 95 => TxnShareAcknowledgeResponse, 96 => AddShareAcksToTxnResponse,

@@ -190,6 +190,8 @@ mod tests {
     fn single_errors(asked: &mut BTreeSet<i16>) {
         ask(asked, ListGroupsRequest::default(), 1);
         ask(asked, ApiVersionsRequest::default(), 1);
+        ask(asked, SaslHandshakeRequest::default(), 1);
+        ask(asked, SaslAuthenticateRequest::default(), 1);
         ask(asked, DescribeClusterRequest::default(), 1);
         ask(asked, ListConfigResourcesRequest::default(), 1);
         ask(asked, EndTxnRequest::default(), 1);

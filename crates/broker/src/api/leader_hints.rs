@@ -10,9 +10,13 @@ pub(super) fn is_stale(code: ErrorCode) -> bool {
 }
 
 /// Nodes to tell the client of, without repeats: id, host, port.
-pub(super) fn endpoints(cluster: &Cluster, mut leaders: Vec<i32>) -> Vec<(i32, Str, i32)> {
+pub(super) fn endpoints(cluster: &Cluster, listener: usize, mut leaders: Vec<i32>) -> Vec<(i32, Str, i32)> {
     leaders.sort_unstable();
     leaders.dedup();
-    let find = |id| cluster.node(id).map(|node| (node.id, node.host.clone(), node.port));
+    let find = |id| {
+        let node = cluster.node(id)?;
+        let (host, port) = node.endpoint(listener);
+        Some((node.id, host, port))
+    };
     leaders.into_iter().filter_map(find).collect()
 }

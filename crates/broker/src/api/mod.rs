@@ -61,6 +61,10 @@ mod list_transactions;
 mod metadata;
 #[path = "00_produce.rs"]
 mod produce;
+#[path = "36_sasl_authenticate.rs"]
+mod sasl_authenticate;
+#[path = "17_sasl_handshake.rs"]
+mod sasl_handshake;
 #[path = "79_share_acknowledge.rs"]
 mod share_acknowledge;
 #[path = "78_share_fetch.rs"]
@@ -92,6 +96,10 @@ pub(crate) struct RequestContext {
     /// The node that was asked.
     pub(crate) node: i32,
     pub(crate) conn: ConnId,
+    /// The listener that was asked, by its place in the settings.
+    pub(crate) listener: usize,
+    /// Who asks.
+    pub(crate) principal: Str,
     pub(crate) key: ApiKey,
     pub(crate) version: i16,
     pub(crate) correlation_id: i32,
@@ -122,6 +130,8 @@ impl RequestContext {
 #[derive(Debug)]
 pub(crate) enum Answer {
     Frame(Frame),
+    /// The connection is closed behind it.
+    Last(Frame),
     Close(CloseReason),
 }
 
@@ -129,6 +139,8 @@ pub(crate) enum Answer {
 pub(crate) enum Outcome<R> {
     /// Answer now.
     Reply(R),
+    /// Answer, some time later, and close the connection.
+    Farewell(R),
     /// Never answer (produce with acks 0).
     NoReply,
     /// Close the connection.
@@ -147,6 +159,7 @@ pub(crate) enum Outcome<R> {
 /// An [`Outcome`] whose response is encoded.
 pub(crate) enum Served {
     Answer(Answer),
+    Farewell(Answer),
     Nothing,
     Park { deadline: Duration, keys: Vec<WaitKey>, parked: Box<dyn Parked> },
 }

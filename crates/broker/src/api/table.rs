@@ -12,6 +12,7 @@ use super::{
     create_partitions, delete_records, describe_configs, describe_producers, describe_topic_partitions,
     describe_transactions, incremental_alter_configs, list_config_resources, list_transactions,
 };
+use super::{sasl_authenticate, sasl_handshake};
 use crate::cluster::{CloseReason, Cluster};
 use crate::config::BrokerFeatures;
 use kafka_share_messages::{ApiKey, Request};
@@ -20,8 +21,8 @@ use std::ops::RangeInclusive;
 
 /// Keys that [`handle`] serves, in order.
 const SERVED: &[i16] = &[
-    0, 1, 2, 3, 10, 16, 18, 19, 20, 21, 22, 24, 26, 27, 32, 37, 42, 44, 60, 61, 65, 66, 74, 75, 76, 77, 78, 79, 90, 91,
-    92, 95, 96,
+    0, 1, 2, 3, 10, 16, 17, 18, 19, 20, 21, 22, 24, 26, 27, 32, 36, 37, 42, 44, 60, 61, 65, 66, 74, 75, 76, 77, 78, 79,
+    90, 91, 92, 95, 96,
 ];
 
 /// The versions that the broker serves and advertises of `key`.
@@ -51,6 +52,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         3 => run(cluster, ctx, body, metadata::handle),
         10 => run(cluster, ctx, body, find_coordinator::handle),
         16 => run(cluster, ctx, body, list_groups::handle),
+        17 => run(cluster, ctx, body, sasl_handshake::handle),
         18 => run(cluster, ctx, body, api_versions::handle),
         19 => run(cluster, ctx, body, create_topics::handle),
         20 => run(cluster, ctx, body, delete_topics::handle),
@@ -60,6 +62,7 @@ pub(crate) fn handle(cluster: &mut Cluster, ctx: &RequestContext, body: Reader) 
         26 => run(cluster, ctx, body, end_txn::handle),
         27 => run(cluster, ctx, body, write_txn_markers::handle),
         32 => run(cluster, ctx, body, describe_configs::handle),
+        36 => run(cluster, ctx, body, sasl_authenticate::handle),
         37 => run(cluster, ctx, body, create_partitions::handle),
         42 => run(cluster, ctx, body, delete_groups::handle),
         44 => run(cluster, ctx, body, incremental_alter_configs::handle),
@@ -90,6 +93,7 @@ fn run<R: Request>(
 ) -> Result<Served, CloseReason> {
     Ok(match handler(cluster, ctx, ctx.decode(body)?) {
         Outcome::Reply(response) => Served::Answer(ctx.answer(&response)),
+        Outcome::Farewell(response) => Served::Farewell(ctx.answer(&response)),
         Outcome::Close(reason) => return Err(reason),
         Outcome::NoReply => Served::Nothing,
         Outcome::Park { deadline, keys, parked } => Served::Park { deadline, keys, parked },

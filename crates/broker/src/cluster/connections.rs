@@ -2,9 +2,11 @@
 
 use super::Cluster;
 use super::waiters::WaiterId;
+use crate::security::{ANONYMOUS, Auth};
 use crate::{Now, Output};
 use bytes::Bytes;
 use kafka_share_messages::ApiKey;
+use kafka_share_wire::Str;
 use std::collections::{HashMap, VecDeque};
 
 /// Frames that may queue behind a request that waits.
@@ -52,6 +54,18 @@ pub enum CloseReason {
     /// The node was stopped or restarted.
     #[error("the node stopped")]
     NodeStopped,
+    /// The listener is a SASL listener, and the client asked for something else before it authenticated.
+    #[error("{key} was asked for on a connection that has not authenticated")]
+    Unauthenticated {
+        /// The API.
+        key: ApiKey,
+    },
+    /// The client could not prove who it is; it was told so where there is a way to.
+    #[error("authentication failed")]
+    AuthenticationFailed,
+    /// The client did not authenticate again before its session ended (KIP-368).
+    #[error("the session ended and the client did not authenticate again")]
+    SessionExpired,
     /// An answer could not be written; a defect of the broker.
     #[error("the answer cannot be encoded: {0}")]
     Encode(String),
@@ -60,6 +74,9 @@ pub enum CloseReason {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) node: i32,
+    /// The listener it came in by.
+    pub(super) listener: usize,
+    pub(super) auth: Auth,
     pub(super) state: Busy,
     queue: VecDeque<Bytes>,
     queued_bytes: usize,
@@ -87,6 +104,10 @@ impl Connections {
         self.open.len()
     }
 
+    pub(super) fn get(&self, conn: ConnId) -> Option<&Connection> {
+        self.open.get(&conn)
+    }
+
     pub(super) fn get_mut(&mut self, conn: ConnId) -> Option<&mut Connection> {
         self.open.get_mut(&conn)
     }
@@ -99,13 +120,22 @@ impl Connections {
 }
 
 impl Cluster {
-    /// A client connected to `node`.
-    pub fn connect(&mut self, _now: Now, node: i32) -> ConnId {
+    /// A client connected to the first listener of `node`.
+    pub fn connect(&mut self, now: Now, node: i32) -> ConnId {
+        self.connect_to(now, node, 0, None)
+    }
+
+    /// A client connected to a listener of `node`, by its place in [`ClusterConfig::listeners`](crate::ClusterConfig). TLS
+    /// is the owner's: it says whose certificate the client has shown (`User:CN=..`), if any.
+    pub fn connect_to(&mut self, _now: Now, node: i32, listener: usize, principal: Option<&str>) -> ConnId {
         let id = ConnId(self.connections.next);
         self.connections.next += 1;
         let alive = self.node(node).is_some_and(|n| n.alive);
         if alive {
-            let connection = Connection { node, state: Busy::Idle, queue: VecDeque::new(), queued_bytes: 0 };
+            let sasl = self.config.listeners.get(listener).is_some_and(|listener| listener.protocol.has_sasl());
+            let auth = if sasl { Auth::sasl() } else { Auth::Open(principal.map_or(ANONYMOUS, Str::from)) };
+            let (queue, queued_bytes) = (VecDeque::new(), 0);
+            let connection = Connection { node, listener, auth, state: Busy::Idle, queue, queued_bytes };
             self.connections.open.insert(id, connection);
         } else {
             self.output.push_back(Output::Close { conn: id });

@@ -102,7 +102,11 @@ impl Cluster {
             let deadline = ctx.now.mono + by;
             return self.park(ctx, deadline, Vec::new(), Box::new(Held(Some(answer))));
         }
-        let Answer::Frame(frame) = answer else { return self.finish(&ctx, answer) };
+        let (frame, last) = match answer {
+            Answer::Frame(frame) => (frame, false),
+            Answer::Last(frame) => (frame, true),
+            Answer::Close(_) => return self.finish(&ctx, answer),
+        };
         let mut bytes = BytesMut::from(&frame.to_vec()[..]);
         let close = match fault {
             AnswerFault::Delay(_) => false,
@@ -139,7 +143,7 @@ impl Cluster {
         if !bytes.is_empty() {
             self.output.push_back(Output::Send { conn: ctx.conn, segments: vec![Bytes::from(bytes)] });
         }
-        if close {
+        if close || last {
             self.close(ctx.now, ctx.conn, CloseReason::Fault);
         }
     }

@@ -1,5 +1,6 @@
 //! The whole cluster as one machine: connections in, frames out, time and chance as arguments.
 
+mod authentication;
 mod connections;
 mod dispatch;
 mod durable;
@@ -10,6 +11,7 @@ mod limits;
 mod nodes;
 mod partitions;
 mod placement;
+mod rights;
 mod settings;
 mod topics;
 mod transactions;
@@ -28,6 +30,7 @@ pub(crate) use waiters::{Parked, WaitKey};
 use crate::faults::Faults;
 use crate::fetch_sessions::{FetchSessions, Limits};
 use crate::rng::Rng;
+use crate::security::Credentials;
 use crate::settings::Overrides;
 use crate::share::Share;
 use crate::txn_coordinator::{self, Transactions};
@@ -73,6 +76,10 @@ pub struct Cluster {
     pub(crate) config: ClusterConfig,
     pub(crate) cluster_id: String,
     pub(crate) rng: Rng,
+    /// Where nonces of authentication come from.
+    secrets: Rng,
+    /// What each listener checks clients against.
+    credentials: Vec<Credentials>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) topics: Topics,
     pub(crate) share: Share,
@@ -103,10 +110,15 @@ impl Cluster {
     pub fn new(config: ClusterConfig, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let cluster_id = rng.uuid().to_string();
+        // Apart from the ids, which a listener more or less must not change.
+        let mut secrets = Rng::new(seed ^ 0x5ec2e7);
+        let credentials = config.listeners.iter().map(|listener| Credentials::new(listener, &mut secrets)).collect();
         let nodes = config.nodes.iter().map(Node::new).collect();
         Cluster {
             cluster_id,
             rng,
+            secrets,
+            credentials,
             nodes,
             topics: Topics::default(),
             group_overrides: BTreeMap::new(),
@@ -167,6 +179,12 @@ impl Cluster {
         crate::share::handle_timeout(self, now);
         self.expire_waiters(now);
         self.run_woken(now);
+    }
+
+    /// Makes the nonces of authentication follow from this, which nobody else should know: whoever knows the seed of the
+    /// cluster could foresee them, and let an old exchange happen again.
+    pub fn seed_secrets(&mut self, seed: u64) {
+        self.secrets = Rng::new(seed);
     }
 
     /// Id of the cluster, as clients see it.

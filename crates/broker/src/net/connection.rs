@@ -1,8 +1,8 @@
 //! One client connection: frames in, answers out, both bounded.
 
-use super::Hub;
 use super::activity::Activity;
 use super::outbox::Outbox;
+use super::{Hub, tls};
 use crate::ConnId;
 use bytes::{Buf, Bytes};
 use kafka_share_wire::FrameDecoder;
@@ -11,6 +11,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_rustls::TlsAcceptor;
 
 /// Segments per vectored write.
 const SLICES: usize = 64;
@@ -38,11 +39,38 @@ pub(crate) struct Limits {
     pub(crate) max_idle: Duration,
 }
 
-/// Serves a connection to `node` until either side closes it, or it is idle for too long.
-pub(super) async fn serve<S: AsyncRead + AsyncWrite + Send>(hub: Arc<Hub>, node: i32, limits: Limits, stream: S) {
+/// Which listener of which node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) node: i32,
+    /// By its place in the settings.
+    pub(crate) listener: usize,
+}
+
+/// Serves a connection, encrypted or not, until it ends.
+pub(super) async fn accept<S>(hub: Arc<Hub>, place: Place, limits: Limits, tls: Option<TlsAcceptor>, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let Some(acceptor) = tls else { return serve(hub, place, None, limits, stream).await };
+    match tokio::time::timeout(limits.max_idle, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => {
+            let principal = tls::principal(stream.get_ref().1.peer_certificates());
+            Box::pin(serve(hub, place, principal.as_deref(), limits, stream)).await;
+        }
+        Ok(Err(error)) => tracing::debug!(node = place.node, %error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(node = place.node, "a TLS handshake took too long"),
+    }
+}
+
+/// Serves a connection to a node until either side closes it, or it is idle for too long.
+async fn serve<S>(hub: Arc<Hub>, place: Place, principal: Option<&str>, limits: Limits, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Send,
+{
     let outbox = Arc::new(Outbox::default());
     let activity = Activity::new(limits.max_idle);
-    let registration = Registration { hub: &hub, conn: hub.connect(node, &outbox) };
+    let registration = Registration { hub: &hub, conn: hub.connect(place, principal, &outbox) };
     let (mut read, mut write) = tokio::io::split(stream);
     let mut writing = std::pin::pin!(write_all(&outbox, &activity, &mut write));
     let reader = Reader { hub: &hub, conn: registration.conn, outbox: &outbox, activity: &activity };
@@ -79,7 +107,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     async fn read_all(&self, max_frame: usize, read: &mut (impl AsyncRead + Unpin)) -> ReadEnd {
         let conn = self.conn;
-        let mut decoder = FrameDecoder::new(max_frame);
+        let mut decoder = FrameDecoder::new(max_frame.min(self.hub.with(|cluster, _| cluster.max_frame(conn))));
         loop {
             loop {
                 let frame = match decoder.next_frame() {
@@ -90,11 +118,16 @@ impl Reader<'_> {
                         return ReadEnd::Peer;
                     }
                 };
-                let served = self
-                    .hub
-                    .with(|cluster, now| cluster.handle_frame(now, conn, frame).map(|()| cluster.is_backlogged(conn)));
+                let served = self.hub.with(|cluster, now| {
+                    cluster
+                        .handle_frame(now, conn, frame)
+                        .map(|()| (cluster.is_backlogged(conn), cluster.max_frame(conn)))
+                });
                 match served {
-                    Ok(backlogged) => self.outbox.room(backlogged).await,
+                    Ok((backlogged, most)) => {
+                        decoder.set_limit(most.min(max_frame));
+                        self.outbox.room(backlogged).await;
+                    }
                     Err(_) => return ReadEnd::Broker,
                 }
             }

@@ -1,5 +1,6 @@
 //! The machine behind its lock, and the way from its outputs to the connections.
 
+use super::Place;
 use super::outbox::Outbox;
 use crate::persistence::Store;
 use crate::{Cluster, ConnId, DataDirError, Now, Output};
@@ -148,9 +149,9 @@ impl Hub {
         }
     }
 
-    pub(super) fn connect(&self, node: i32, outbox: &Arc<Outbox>) -> ConnId {
+    pub(super) fn connect(&self, place: Place, principal: Option<&str>, outbox: &Arc<Outbox>) -> ConnId {
         self.enter(|state, now| {
-            let conn = state.cluster.connect(now, node);
+            let conn = state.cluster.connect_to(now, place.node, place.listener, principal);
             state.outboxes.insert(conn, outbox.clone());
             conn
         })

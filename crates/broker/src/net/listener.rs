@@ -1,20 +1,23 @@
 //! A node's listener, on tcp and in memory, and the machine's timer.
 
-use super::{Hub, Limits, connection};
+use super::{Hub, Limits, Place, connection};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 /// Pause after a failed accept, which most often means that the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts the connections of one node; dropping its future closes them all.
+/// Accepts the connections of one listener of a node; dropping its future closes them all.
 pub(crate) struct Listener {
     pub(crate) hub: Arc<Hub>,
-    pub(crate) node: i32,
+    pub(crate) place: Place,
+    /// Where connections are encrypted.
+    pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
     /// Connections that may be open; further ones wait unaccepted.
     pub(crate) max_connections: usize,
@@ -23,6 +26,13 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
+    fn serve<S>(&self, stream: S) -> impl Future<Output = ()> + Send + use<S>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        connection::accept(self.hub.clone(), self.place, self.limits, self.tls.clone(), stream)
+    }
+
     pub(crate) async fn run(mut self, tcp: TcpListener) {
         let mut connections = JoinSet::new();
         loop {
@@ -32,15 +42,15 @@ impl Listener {
                     Ok((stream, _)) => {
                         // A client may have gone already; then serving it ends at once.
                         let _ = stream.set_nodelay(true);
-                        connections.spawn(connection::serve(self.hub.clone(), self.node, self.limits, stream));
+                        connections.spawn(self.serve(stream));
                     }
                     Err(error) => {
-                        tracing::warn!(node = self.node, %error, "cannot accept a connection");
+                        tracing::warn!(node = self.place.node, %error, "cannot accept a connection");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(stream) = self.memory.recv(), if room => {
-                    connections.spawn(connection::serve(self.hub.clone(), self.node, self.limits, stream));
+                    connections.spawn(self.serve(stream));
                 }
                 Some(_) = connections.join_next() => {}
             }

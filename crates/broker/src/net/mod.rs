@@ -5,7 +5,9 @@ mod connection;
 mod hub;
 mod listener;
 mod outbox;
+mod tls;
 
-pub(crate) use connection::Limits;
+pub(crate) use connection::{Limits, Place};
 pub(crate) use hub::{Hub, start_time};
 pub(crate) use listener::{Listener, run_timer};
+pub(crate) use tls::acceptor;

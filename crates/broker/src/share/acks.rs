@@ -70,6 +70,7 @@ pub(crate) fn apply(
     ranges: Result<Vec<AckRange<'_>>, Refusal>,
 ) -> Result<(), Refusal> {
     let ranges = ranges?;
+    cluster.may_read(ctx, tp.0)?;
     cluster.share_leader(ctx.node, tp.0, tp.1).map_err(|code| Refusal::new(code, ""))?;
     let config = cluster.share_config(group);
     let rules = AckRules {

@@ -2,11 +2,11 @@
 
 use super::response::{fetch_endpoints, leader_of};
 use super::sessions::SessionKey;
+use crate::GroupConfig;
 use crate::api::{Answer, RequestContext};
 use crate::cluster::{Cluster, Parked, WaitKey};
 use crate::share_coordinator::ShareKey;
 use crate::share_partition::{AcquireLimits, Acquired, Extent};
-use crate::{GroupConfig, Now};
 use kafka_share_messages::share_fetch_response::{
     AcquiredRecords, LeaderIdAndEpoch, PartitionData, ShareFetchableTopicResponse,
 };
@@ -70,13 +70,13 @@ impl ShareFetch {
         if !self.partitions.is_empty() && cluster.share.sessions.get_mut(&self.session).is_none() {
             // The member left while this waited: what it acquired now would stay locked for nothing.
             self.partitions.clear();
-            return Some(self.response(cluster, &config, found));
+            return Some(self.response(cluster, ctx.listener, &config, found));
         }
         let enough = must_answer || self.enough_bytes(cluster, ctx, &config);
         if enough {
             self.acquire(cluster, ctx, &config, &mut found);
         } else {
-            found.errors = self.count_errors(cluster);
+            found.errors = self.count_errors(cluster, ctx);
         }
         let broken = found.errors > self.errors || (found.errors == self.partitions.len() && found.errors > 0);
         if !must_answer && !found.acquired && !broken {
@@ -85,13 +85,16 @@ impl ShareFetch {
         if !enough {
             self.acquire(cluster, ctx, &config, &mut found);
         }
-        Some(self.response(cluster, &config, found))
+        Some(self.response(cluster, ctx.listener, &config, found))
     }
 
     /// Errors as of now, which answers of later attempts are compared with.
-    pub(crate) fn count_errors(&self, cluster: &Cluster) -> usize {
+    pub(crate) fn count_errors(&self, cluster: &Cluster, ctx: &RequestContext) -> usize {
         let node = self.session.node;
-        self.partitions.iter().filter(|(topic, p)| cluster.share_leader(node, *topic, *p).is_err()).count()
+        let fails = |(topic, p): &&(Uuid, i32)| {
+            cluster.may_read(ctx, *topic).is_err() || cluster.share_leader(node, *topic, *p).is_err()
+        };
+        self.partitions.iter().filter(fails).count()
     }
 
     fn enough_bytes(&self, cluster: &mut Cluster, ctx: &RequestContext, config: &GroupConfig) -> bool {
@@ -100,7 +103,7 @@ impl ShareFetch {
         }
         let mut bytes = 0;
         for tp in &self.partitions {
-            if prepare(cluster, ctx.now, self.session.node, &self.session.group, *tp).is_err() {
+            if prepare(cluster, ctx, self.session.node, &self.session.group, *tp).is_err() {
                 continue;
             }
             let Cluster { topics, share, .. } = cluster;
@@ -135,7 +138,7 @@ impl ShareFetch {
                 delivery_limit: config.delivery_count_limit,
                 deadline: ctx.now.after_ms(config.record_lock_duration_ms),
             };
-            if let Err(code) = prepare(cluster, ctx.now, self.session.node, &self.session.group, *tp) {
+            if let Err(code) = prepare(cluster, ctx, self.session.node, &self.session.group, *tp) {
                 found.errors += 1;
                 found.partitions.push((*tp, failed(cluster, *tp, code)));
                 continue;
@@ -167,7 +170,13 @@ impl ShareFetch {
         }
     }
 
-    fn response(&mut self, cluster: &Cluster, config: &Arc<GroupConfig>, found: Found) -> ShareFetchResponse {
+    fn response(
+        &mut self,
+        cluster: &Cluster,
+        listener: usize,
+        config: &Arc<GroupConfig>,
+        found: Found,
+    ) -> ShareFetchResponse {
         let mut all = Answered::new(found.partitions);
         if self.full {
             for tp in &self.partitions {
@@ -201,7 +210,7 @@ impl ShareFetch {
         ShareFetchResponse {
             acquisition_lock_timeout_ms: i32::try_from(config.record_lock_duration_ms).unwrap_or(i32::MAX),
             responses,
-            node_endpoints: fetch_endpoints(cluster, &leaders),
+            node_endpoints: fetch_endpoints(cluster, listener, &leaders),
             ..Default::default()
         }
     }
@@ -257,9 +266,16 @@ fn upper(config: &GroupConfig, log: &crate::log::PartitionLog) -> i64 {
 }
 
 /// Checks the leader and loads the share-partition.
-fn prepare(cluster: &mut Cluster, now: Now, node: i32, group: &Str, tp: (Uuid, i32)) -> Result<(), ErrorCode> {
+fn prepare(
+    cluster: &mut Cluster,
+    ctx: &RequestContext,
+    node: i32,
+    group: &Str,
+    tp: (Uuid, i32),
+) -> Result<(), ErrorCode> {
+    cluster.may_read(ctx, tp.0)?;
     cluster.share_leader(node, tp.0, tp.1)?;
-    cluster.load_share_partition(now, group, tp).map_err(|refusal| refusal.code)
+    cluster.load_share_partition(ctx.now, group, tp).map_err(|refusal| refusal.code)
 }
 
 /// What one partition gave.

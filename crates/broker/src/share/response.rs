@@ -12,12 +12,10 @@ pub(crate) fn leader_of(cluster: &Cluster, topic: Uuid, partition: i32) -> (i32,
 }
 
 /// Where the nodes of these leader hints listen.
-pub(super) fn fetch_endpoints(cluster: &Cluster, leaders: &BTreeSet<i32>) -> Vec<fetch::NodeEndpoint> {
-    let endpoint = |node: &crate::cluster::Node| fetch::NodeEndpoint {
-        node_id: node.id,
-        host: node.host.clone(),
-        port: node.port,
-        ..Default::default()
+pub(super) fn fetch_endpoints(cluster: &Cluster, listener: usize, leaders: &BTreeSet<i32>) -> Vec<fetch::NodeEndpoint> {
+    let endpoint = |node: &crate::cluster::Node| {
+        let (host, port) = node.endpoint(listener);
+        fetch::NodeEndpoint { node_id: node.id, host, port, ..Default::default() }
     };
     leaders.iter().filter_map(|id| cluster.node(*id)).map(endpoint).collect()
 }
