@@ -390,6 +390,11 @@ impl EmbeddedBroker {
         self.listeners.iter().find(|(name, _)| name == listener).map(|(_, servers)| servers.clone())
     }
 
+    /// The listeners in their order, with the bootstrap servers of each.
+    pub fn listeners(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.listeners.iter().map(|(name, servers)| (name.as_str(), servers.as_str()))
+    }
+
     /// The nodes, with the ports they got.
     #[must_use]
     pub fn nodes(&self) -> &[NodeConfig] {

@@ -2,7 +2,9 @@
 
 use crate::process::{Broker, LIMIT, command};
 use crate::wire;
+use kafka_share_messages::{MetadataRequest, SaslAuthenticateRequest, SaslHandshakeRequest};
 use kafka_share_tests::raw::Raw;
+use kafka_share_wire::Str;
 use kafka_share_wire::records::BatchOptions;
 use std::net::TcpListener;
 use std::path::Path;
@@ -176,4 +178,39 @@ fn a_full_disk_ends_the_broker_and_loses_nothing_that_was_acknowledged() {
     found.dedup();
     assert!(acknowledged.len() > 10, "only {} batches", acknowledged.len());
     assert_eq!(found, acknowledged);
+}
+
+#[test]
+fn a_file_of_properties_secures_it() {
+    let directory = tempfile::tempdir().expect("folder");
+    let file = directory.path().join("server.properties");
+    let text = "listeners=PLAINTEXT://127.0.0.1:0,SAFE://127.0.0.1:0
+listener.security.protocol.map=SAFE:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.safe.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_alice=\"pw\";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+kshare.acl.1=allow User:alice describe topic:in
+log.dirs=/var/lib/kafka
+";
+    std::fs::write(&file, text).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kshare"));
+    command.args(["broker", "--topic", "in", "--config", path(&file)]);
+    let broker = Broker::spawn(command);
+    assert!(broker.greeting.contains("property log.dirs has no effect here"), "{}", broker.greeting);
+    let safe = broker.greeting.split("listener SAFE at ").nth(1).and_then(|rest| rest.lines().next());
+    let mut raw = Raw::connect(safe.expect("its address").parse().expect("an address")).unwrap();
+    let mechanism = Str::from_static("PLAIN");
+    let shaken = raw.latest(&SaslHandshakeRequest { mechanism }).unwrap();
+    assert!(shaken.error_code.is_ok());
+    let auth_bytes = bytes::Bytes::from_static(b"\0alice\0pw");
+    let known = raw.latest(&SaslAuthenticateRequest { auth_bytes, ..Default::default() }).unwrap();
+    assert!(known.error_code.is_ok());
+    let all = MetadataRequest { topics: None, ..Default::default() };
+    assert_eq!(raw.latest(&all).unwrap().topics.len(), 1);
+    // Nobody else sees it.
+    assert!(Raw::connect(broker.address).unwrap().latest(&all).unwrap().topics.is_empty());
+    refuses(&["--config", path(&file), "--listen", "127.0.0.1:0"], 2, &["--listen", "--config"]);
+    std::fs::write(&file, "listeners=SSL://127.0.0.1:0\n").expect("written");
+    refuses(&["--config", path(&file)], 2, &["listener SSL", "certificate"]);
+    refuses(&["--config", path(&directory.path().join("none"))], 2, &["none"]);
 }

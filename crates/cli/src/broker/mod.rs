@@ -1,5 +1,9 @@
 //! `kshare broker`: the embedded broker as a process.
 
+mod config;
+mod jaas;
+
+use crate::cluster_args::read_properties;
 use crate::exit::Failure;
 use crate::signals::Signals;
 use clap::Args;
@@ -10,8 +14,7 @@ use std::path::PathBuf;
 
 /// Options of `kshare broker`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "For development and tests: one process, no replication, no access control. Production is Apache \
+#[command(after_help = "For development and tests: one process, no replication. Production is Apache \
 Kafka.
 
 Examples:
@@ -20,19 +23,33 @@ Examples:
   kshare broker --nodes 3                                  three nodes, on ports 9092, 9093 and 9094
   kshare broker --data-dir ./data                          goes on where the last run ended, however it ended
   kshare broker --listen 0.0.0.0:9092 --advertise myhost   for clients on other machines
+  kshare broker --config server.properties                 listeners, TLS, SASL and rights by Kafka's names
   kshare broker --released                                 nothing that Apache Kafka 4.4 does not offer
+
+--config takes, of a Kafka server's properties: listeners, advertised.listeners, listener.security.protocol.map,
+ssl.keystore.* and ssl.truststore.* (PEM), ssl.client.auth, sasl.enabled.mechanisms, MECHANISM.sasl.jaas.config with
+user_NAME=\"PASSWORD\" (also for SCRAM, whose users Kafka keeps elsewhere), connections.max.reauth.ms, all of them also after
+listener.name.NAME.; authorizer.class.name, super.users, allow.everyone.if.no.acl.found; num.partitions and some more. Others are
+named and have no effect. What Kafka has no properties for:
+  kshare.acl.1=allow User:alice read topic:orders          further ones as kshare.acl.2 and so on; `deny`, `topic:ord*`,
+                                                           `group:`, `transactional-id:` and `cluster`
+  kshare.oauthbearer.hs256.secret=..                       how tokens are checked, or kshare.oauthbearer.rs256.key.location
+  kshare.scram.iterations=4096
 
 With --data-dir an answer is sent once the operating system has the data: they survive the end of the process, by
 kill -9 too. --fsync waits for the device as well. All data stay in memory besides. Without --data-dir everything is gone
 when the broker ends.
 
 Ctrl-C or SIGTERM ends it with exit code 0. Exit code 1: it could not start or go on, for instance as the port is in use
-or the disk is full. Exit code 2: wrong usage. KSHARE_LOG=kafka_share_broker=debug shows more, =error less."
-)]
+or the disk is full. Exit code 2: wrong usage. KSHARE_LOG=kafka_share_broker=debug shows more, =error less.")]
 pub(crate) struct BrokerArgs {
     /// Address of the first node; further nodes take the ports that follow. Port 0 takes free ones
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9092")]
-    listen: String,
+    /// [default: 127.0.0.1:9092, or as --config says]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// Properties of a Kafka server: listeners, TLS, SASL, rights
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Number of nodes
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     nodes: u16,
@@ -83,8 +100,9 @@ fn topic(text: &str) -> Result<(String, i32), String> {
 }
 
 fn addresses(args: &BrokerArgs) -> Result<Vec<SocketAddr>, Failure> {
-    let refused = |why: &dyn std::fmt::Display| Failure::usage(format!("--listen {}: {why}", args.listen));
-    let mut found = args.listen.to_socket_addrs().map_err(|error| refused(&error))?;
+    let listen = args.listen.as_deref().unwrap_or("127.0.0.1:9092");
+    let refused = |why: &dyn std::fmt::Display| Failure::usage(format!("--listen {listen}: {why}"));
+    let mut found = listen.to_socket_addrs().map_err(|error| refused(&error))?;
     let first = found.next().ok_or_else(|| refused(&"no address"))?;
     let port = |i: u16| match first.port() {
         0 => Ok(0),
@@ -94,7 +112,15 @@ fn addresses(args: &BrokerArgs) -> Result<Vec<SocketAddr>, Failure> {
 }
 
 fn builder(args: &BrokerArgs) -> Result<BrokerBuilder, Failure> {
-    let addresses = addresses(args)?;
+    let mut properties = config::Properties::new(args.config.as_deref().map_or(Ok(Vec::new()), read_properties)?);
+    let listeners = config::listeners(&mut properties, args.nodes)?;
+    if listeners.is_some() && (args.listen.is_some() || args.advertise.is_some()) {
+        return Err(Failure::usage("--listen and --advertise go with no listeners in --config, which says the same"));
+    }
+    let addresses = match &listeners {
+        Some(listeners) => listeners.addresses.clone(),
+        None => addresses(args)?,
+    };
     let everywhere = addresses.iter().any(|address| address.ip().is_unspecified());
     let mut builder = EmbeddedBroker::builder()
         .listen(addresses)
@@ -112,7 +138,7 @@ fn builder(args: &BrokerArgs) -> Result<BrokerBuilder, Failure> {
             }
         }
         // No client can connect to "any address".
-        None if everywhere => builder = builder.advertise("localhost"),
+        None if everywhere && listeners.is_none() => builder = builder.advertise("localhost"),
         None => {}
     }
     for (name, partitions) in &args.topics {
@@ -121,6 +147,14 @@ fn builder(args: &BrokerArgs) -> Result<BrokerBuilder, Failure> {
     if let Some(path) = &args.data_dir {
         builder = builder.data_dir(path);
     }
+    builder = config::settings(&mut properties, builder)?;
+    if let Some(listeners) = listeners {
+        builder = builder.listener(listeners.first);
+        builder = listeners.further.into_iter().fold(builder, BrokerBuilder::also_listen);
+    }
+    for name in properties.unknown() {
+        say(&format!("property {name} has no effect here"));
+    }
     Ok(builder)
 }
 
@@ -128,7 +162,7 @@ pub(crate) async fn run(args: BrokerArgs) -> Result<(), Failure> {
     // Before the first line, so that nobody who waits for it can signal too early.
     let mut end = Signals::new()?;
     let broker = builder(&args)?.start().await.map_err(|error| match error {
-        StartError::Topic { .. } | StartError::Nodes(_) => Failure::usage(error),
+        StartError::Topic { .. } | StartError::Nodes(_) | StartError::Security(_) => Failure::usage(error),
         StartError::Listen { .. } => {
             Failure::new(format!("{error}; is another broker running? --listen takes another"))
         }
@@ -136,6 +170,9 @@ pub(crate) async fn run(args: BrokerArgs) -> Result<(), Failure> {
     })?;
     let at = broker.bootstrap_servers();
     say(&format!("embedded broker at {at}, for development and tests; production is Apache Kafka"));
+    for (name, servers) in broker.listeners().skip(1) {
+        say(&format!("listener {name} at {servers}"));
+    }
     match &args.data_dir {
         Some(path) => say(&format!("data are kept in {}", path.display())),
         None => say("everything is in memory and gone when it ends; --data-dir keeps it"),
