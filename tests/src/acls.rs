@@ -1,4 +1,5 @@
-//! Rights on a real broker, taken away from everybody and given back. The broker needs an authoriser ([`AUTHORIZER`]).
+//! Rights, taken away from everybody and given back: on a real broker with an authoriser ([`AUTHORIZER`]), and on the embedded
+//! one with the same ([`authorizer`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,6 +8,7 @@ use kafka_protocol::messages::create_acls_request::AclCreation;
 use kafka_protocol::messages::delete_acls_request::DeleteAclsFilter;
 use kafka_protocol::messages::{CreateAclsRequest, DeleteAclsRequest};
 use kafka_protocol::protocol::StrBytes;
+use kafka_share_broker::{Authorizer, EmbeddedBroker};
 use kafka_share_messages::ErrorCode;
 
 use crate::raw::Raw;
@@ -16,6 +18,53 @@ pub const AUTHORIZER: &[&str] = &[
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found=true",
 ];
+
+/// What [`AUTHORIZER`] is on the embedded broker.
+pub fn authorizer() -> Authorizer {
+    Authorizer::new().allow_without_rules(true)
+}
+
+/// The broker that keeps the rights.
+#[derive(Debug, Clone, Copy)]
+pub enum Keeper<'a> {
+    /// A real one.
+    Real(SocketAddr),
+    /// The embedded one.
+    Embedded(&'a EmbeddedBroker),
+}
+
+impl From<SocketAddr> for Keeper<'_> {
+    fn from(broker: SocketAddr) -> Self {
+        Keeper::Real(broker)
+    }
+}
+
+impl<'a> From<&'a EmbeddedBroker> for Keeper<'a> {
+    fn from(broker: &'a EmbeddedBroker) -> Self {
+        Keeper::Embedded(broker)
+    }
+}
+
+impl Resource {
+    fn embedded(self, name: &str) -> kafka_share_broker::Resource {
+        match self {
+            Resource::Topic => kafka_share_broker::Resource::topic(name),
+            Resource::Group => kafka_share_broker::Resource::group(name),
+            Resource::TransactionalId => kafka_share_broker::Resource::transactional_id(name),
+        }
+    }
+}
+
+impl Operation {
+    fn embedded(self) -> kafka_share_broker::Operation {
+        match self {
+            Operation::Read => kafka_share_broker::Operation::Read,
+            Operation::Write => kafka_share_broker::Operation::Write,
+            Operation::Describe => kafka_share_broker::Operation::Describe,
+            Operation::DescribeConfigs => kafka_share_broker::Operation::DescribeConfigs,
+        }
+    }
+}
 
 // Codes of `AclOperation`, `PatternType` and `AclPermissionType`.
 const LITERAL: i8 = 3;
@@ -56,7 +105,7 @@ pub enum Operation {
 ///
 /// # Errors
 /// A broker that cannot be reached, or refuses.
-pub fn deny_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+pub fn deny_read<'a>(broker: impl Into<Keeper<'a>>, resource: Resource, name: &str) -> io::Result<()> {
     deny(broker, resource, name, Operation::Read)
 }
 
@@ -64,16 +113,28 @@ pub fn deny_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Resu
 ///
 /// # Errors
 /// A broker that cannot be reached, or refuses.
-pub fn deny(broker: SocketAddr, resource: Resource, name: &str, operation: Operation) -> io::Result<()> {
-    enter(broker, resource, name, operation as i8, DENY)
+pub fn deny<'a>(broker: impl Into<Keeper<'a>>, resource: Resource, name: &str, operation: Operation) -> io::Result<()> {
+    match broker.into() {
+        Keeper::Real(broker) => create(broker, vec![creation(resource, name, operation as i8, DENY)]),
+        Keeper::Embedded(broker) => {
+            broker.deny(EVERYBODY, operation.embedded(), resource.embedded(name));
+            Ok(())
+        }
+    }
 }
 
 /// Allows everybody whatever is not forbidden by another entry: the first entry of a thing ends what is allowed without one.
 ///
 /// # Errors
 /// As [`deny`].
-pub fn allow_the_rest(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
-    enter(broker, resource, name, ALL, ALLOW)
+pub fn allow_the_rest<'a>(broker: impl Into<Keeper<'a>>, resource: Resource, name: &str) -> io::Result<()> {
+    match broker.into() {
+        Keeper::Real(broker) => create(broker, vec![creation(resource, name, ALL, ALLOW)]),
+        Keeper::Embedded(broker) => {
+            broker.allow(EVERYBODY, kafka_share_broker::Operation::All, resource.embedded(name));
+            Ok(())
+        }
+    }
 }
 
 /// Allows everybody just this: per thing its operations, and nothing else of it. A name with `*` at its end stands for all that
@@ -81,7 +142,19 @@ pub fn allow_the_rest(broker: SocketAddr, resource: Resource, name: &str) -> io:
 ///
 /// # Errors
 /// As [`deny`].
-pub fn allow_only(broker: SocketAddr, things: &[(Resource, &str, &[Operation])]) -> io::Result<()> {
+pub fn allow_only<'a>(broker: impl Into<Keeper<'a>>, things: &[(Resource, &str, &[Operation])]) -> io::Result<()> {
+    let broker = match broker.into() {
+        Keeper::Real(broker) => broker,
+        Keeper::Embedded(broker) => {
+            for (resource, name, operations) in things {
+                let prefix = name.strip_suffix('*');
+                let thing = resource.embedded(prefix.unwrap_or(name));
+                let thing = if prefix.is_some() { thing.prefixed() } else { thing };
+                operations.iter().for_each(|operation| broker.allow(EVERYBODY, operation.embedded(), thing.clone()));
+            }
+            return Ok(());
+        }
+    };
     let creations = things.iter().flat_map(|(resource, name, operations)| {
         let (name, pattern) = name.strip_suffix('*').map_or((*name, LITERAL), |prefix| (prefix, PREFIXED));
         operations.iter().map(move |operation| {
@@ -89,10 +162,6 @@ pub fn allow_only(broker: SocketAddr, things: &[(Resource, &str, &[Operation])])
         })
     });
     create(broker, creations.collect())
-}
-
-fn enter(broker: SocketAddr, resource: Resource, name: &str, operation: i8, permission: i8) -> io::Result<()> {
-    create(broker, vec![creation(resource, name, operation, permission)])
 }
 
 fn creation(resource: Resource, name: &str, operation: i8, permission: i8) -> AclCreation {
@@ -116,7 +185,7 @@ fn create(broker: SocketAddr, creations: Vec<AclCreation>) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`deny_read`], and where there is no such entry.
-pub fn allow_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Result<()> {
+pub fn allow_read<'a>(broker: impl Into<Keeper<'a>>, resource: Resource, name: &str) -> io::Result<()> {
     allow(broker, resource, name, Operation::Read)
 }
 
@@ -124,7 +193,19 @@ pub fn allow_read(broker: SocketAddr, resource: Resource, name: &str) -> io::Res
 ///
 /// # Errors
 /// As [`deny`], and where there is no such entry.
-pub fn allow(broker: SocketAddr, resource: Resource, name: &str, operation: Operation) -> io::Result<()> {
+pub fn allow<'a>(
+    broker: impl Into<Keeper<'a>>,
+    resource: Resource,
+    name: &str,
+    operation: Operation,
+) -> io::Result<()> {
+    let broker = match broker.into() {
+        Keeper::Real(broker) => broker,
+        Keeper::Embedded(broker) => {
+            let found = broker.remove_deny(EVERYBODY, operation.embedded(), &resource.embedded(name));
+            return if found { Ok(()) } else { Err(io::Error::other("there is no such entry")) };
+        }
+    };
     let filter = DeleteAclsFilter::default()
         .with_resource_type_filter(resource as i8)
         .with_resource_name_filter(Some(StrBytes::from_string(name.to_owned())))

@@ -19,6 +19,8 @@ const MAX_REQUEST: usize = 64 << 20;
 pub enum Cut {
     /// The broker never gets it.
     Before,
+    /// The broker gets this many bytes of it, size prefix included.
+    Within(usize),
     /// The broker acts on it; the client never gets the answer.
     After,
 }
@@ -34,12 +36,16 @@ pub struct Proxy {
 struct Shared {
     broker: OnceLock<SocketAddr>,
     stopped: AtomicBool,
+    /// One byte at a time.
+    slow: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     requests: HashMap<i16, u32>,
+    /// The longest request of each kind, size prefix included.
+    longest: HashMap<i16, usize>,
     connections: Vec<Arc<Connection>>,
     /// The next request of this kind cuts its connection.
     due: Option<(ApiKey, Cut)>,
@@ -92,6 +98,23 @@ impl Proxy {
     #[must_use]
     pub fn requests(&self, key: ApiKey) -> u32 {
         self.shared.state().requests.get(&key.0).copied().unwrap_or(0)
+    }
+
+    /// Bytes of the longest request of a kind so far, with its size prefix.
+    #[must_use]
+    pub fn longest(&self, key: ApiKey) -> usize {
+        self.shared.state().longest.get(&key.0).copied().unwrap_or(0)
+    }
+
+    /// Whether a cut that was asked for has not happened yet.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.shared.state().due.is_some()
+    }
+
+    /// Has all bytes passed on one at a time, in both directions.
+    pub fn one_byte_at_a_time(&self) {
+        self.shared.slow.store(true, Ordering::SeqCst);
     }
 
     /// Cuts all connections that have carried a request of a kind; answers how many.
@@ -147,8 +170,9 @@ fn carry(client: TcpStream, broker: SocketAddr, shared: &Shared) -> Option<()> {
     shared.state().connections.push(Arc::clone(&connection));
     thread::spawn({
         let connection = Arc::clone(&connection);
+        let slow = shared.slow.load(Ordering::SeqCst);
         move || {
-            carry_answers(&connection).ok();
+            carry_answers(&connection, slow).ok();
             connection.cut();
         }
     });
@@ -174,25 +198,33 @@ fn carry_requests(connection: &Connection, shared: &Shared) -> io::Result<()> {
         let cut = {
             let mut state = shared.state();
             *state.requests.entry(key).or_default() += 1;
+            let longest = state.longest.entry(key).or_default();
+            *longest = frame.len().max(*longest);
             state.due.take_if(|(due, _)| due.0 == key).map(|(_, cut)| cut)
         };
         match cut {
             Some(Cut::Before) => return Ok(()),
+            Some(Cut::Within(bytes)) => return broker.write_all(&frame[..bytes.min(frame.len())]),
             Some(Cut::After) => connection.mute.store(true, Ordering::SeqCst),
             None => {}
         }
-        broker.write_all(&frame)?;
+        write(broker, &frame, shared.slow.load(Ordering::SeqCst))?;
     }
 }
 
-fn carry_answers(connection: &Connection) -> io::Result<()> {
-    let (mut client, mut broker) = (&connection.client, &connection.broker);
+fn write(mut to: &TcpStream, bytes: &[u8], slow: bool) -> io::Result<()> {
+    // The sockets delay nothing, so that each write is a packet of its own.
+    bytes.chunks(if slow { 1 } else { bytes.len().max(1) }).try_for_each(|piece| to.write_all(piece))
+}
+
+fn carry_answers(connection: &Connection, slow: bool) -> io::Result<()> {
+    let (client, mut broker) = (&connection.client, &connection.broker);
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read = broker.read(&mut buffer)?;
         if read == 0 || connection.mute.load(Ordering::SeqCst) {
             return Ok(());
         }
-        client.write_all(&buffer[..read])?;
+        write(client, &buffer[..read], slow)?;
     }
 }

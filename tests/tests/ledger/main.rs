@@ -10,7 +10,7 @@ mod scenarios;
 mod stage;
 
 use kafka_share_broker::{EmbeddedBroker, GroupBounds};
-use kafka_share_tests::acls::AUTHORIZER;
+use kafka_share_tests::acls::{self, AUTHORIZER};
 use kafka_share_tests::kafka::RealKafka;
 use kafka_share_tests::kafka_cluster::RealCluster;
 use std::sync::{Mutex, PoisonError};
@@ -34,6 +34,20 @@ async fn embedded_v1() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_v2() {
     embedded(2).await;
+}
+
+/// What real brokers refuse, the embedded one does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_on_the_embedded_broker() {
+    let bounds = GroupBounds { record_lock_ms: (1_000, 60_000), ..GroupBounds::default() };
+    let builder = EmbeddedBroker::builder().transactional_acks(false).group_bounds(bounds);
+    let broker = builder.authorizer(acls::authorizer()).start().await.expect("a broker");
+    let (bootstrap, keeper) = (broker.bootstrap_servers(), (&broker).into());
+    tokio::join!(
+        refusals::rights(&bootstrap, keeper),
+        rights::what_the_guide_lists_is_enough(&bootstrap, keeper),
+        rights::without_write_on_others_ids_their_records_wait(&bootstrap, keeper),
+    );
 }
 
 /// `KAFKA_SHARE_LEDGER_SEEDS=FROM..TO` runs others.
@@ -68,7 +82,7 @@ fn real_kafka() {
         runtime.block_on(scenarios::all(&bootstrap));
         runtime.block_on(refusals::all(&bootstrap));
         if properties.len() > 1 {
-            let broker = kafka.address();
+            let broker = kafka.address().into();
             runtime.block_on(async {
                 tokio::join!(
                     refusals::rights(&bootstrap, broker),

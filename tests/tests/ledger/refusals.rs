@@ -4,8 +4,7 @@ use super::stage::*;
 use kafka_share::admin::ConfigResource;
 use kafka_share::ledger::NewLedger;
 use kafka_share::{AckType, Error, ErrorKind, Producer, ProducerRecord, ShareAcknowledgements};
-use kafka_share_tests::acls::{self, Operation, Resource};
-use std::net::SocketAddr;
+use kafka_share_tests::acls::{self, Keeper, Operation, Resource};
 use std::time::Instant;
 
 pub(crate) async fn all(bootstrap: &str) {
@@ -91,7 +90,7 @@ async fn records_that_are_not_of_a_ledger(bootstrap: &str) {
 }
 
 /// On a broker with an authoriser.
-pub(crate) async fn rights(bootstrap: &str, broker: SocketAddr) {
+pub(crate) async fn rights(bootstrap: &str, broker: Keeper<'_>) {
     for (operation, word) in [
         (Operation::Read, "lacks READ"),
         (Operation::Describe, "lacks DESCRIBE"),

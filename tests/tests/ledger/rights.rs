@@ -1,16 +1,15 @@
-//! Members that may do what the guide to the ledger says and nothing else, on a real broker with an authoriser: all that is in
+//! Members that may do what the guide to the ledger says and nothing else, on a broker with an authoriser: all that is in
 //! play has entries, so that whatever these do not allow is denied.
 
 use super::stage::*;
 use kafka_share::{ErrorKind, KafkaShareConsumer, ShareRecords, TransactionalProducer};
-use kafka_share_tests::acls::{self, Operation, Resource};
-use std::net::SocketAddr;
+use kafka_share_tests::acls::{self, Keeper, Operation, Resource};
 use std::time::{Duration, Instant};
 
 const RECORDS: usize = 6;
 
 /// A stage whose topics, group and transactional ids have the guide's entries.
-async fn set(bootstrap: &str, broker: SocketAddr, ids: &str) -> Stage {
+async fn set(bootstrap: &str, broker: Keeper<'_>, ids: &str) -> Stage {
     use Operation::{Describe, DescribeConfigs, Read, Write};
     let stage = Stage::set(bootstrap, RECORDS).await;
     let members = format!("{ids}*");
@@ -28,7 +27,7 @@ async fn set(bootstrap: &str, broker: SocketAddr, ids: &str) -> Stage {
 
 /// Entries are taken in by brokers in their order: so all before are, once the broker does not tell any more whether there is a
 /// topic on which nobody may do anything that implies DESCRIBE.
-async fn until_in_force(stage: &Stage, broker: SocketAddr) {
+async fn until_in_force(stage: &Stage, broker: Keeper<'_>) {
     let last = name("last");
     acls::allow_only(broker, &[(Resource::Topic, &last, &[Operation::DescribeConfigs])]).unwrap();
     let until = Instant::now() + LONG;
@@ -91,7 +90,7 @@ fn fences(consumer: &KafkaShareConsumer) -> f64 {
 }
 
 /// What is committed is known once reading it is allowed.
-async fn check(stage: &Stage, broker: SocketAddr) {
+async fn check(stage: &Stage, broker: Keeper<'_>) {
     acls::allow_only(broker, &[(Resource::Topic, &stage.output, &[Operation::Read])]).unwrap();
     let until = Instant::now() + LONG;
     while read(stage).await.is_err() {
@@ -100,7 +99,7 @@ async fn check(stage: &Stage, broker: SocketAddr) {
     stage.check_output(RECORDS).await;
 }
 
-pub(crate) async fn what_the_guide_lists_is_enough(bootstrap: &str, broker: SocketAddr) {
+pub(crate) async fn what_the_guide_lists_is_enough(bootstrap: &str, broker: Keeper<'_>) {
     let ids = name("id");
     let stage = set(bootstrap, broker, &ids).await;
     let (_stopped, _) = stopped(&stage, &format!("{ids}-stopped")).await;
@@ -110,7 +109,7 @@ pub(crate) async fn what_the_guide_lists_is_enough(bootstrap: &str, broker: Sock
     check(&stage, broker).await;
 }
 
-pub(crate) async fn without_write_on_others_ids_their_records_wait(bootstrap: &str, broker: SocketAddr) {
+pub(crate) async fn without_write_on_others_ids_their_records_wait(bootstrap: &str, broker: Keeper<'_>) {
     let ids = name("id");
     let stage = set(bootstrap, broker, &ids).await;
     let theirs = format!("{ids}-stopped");

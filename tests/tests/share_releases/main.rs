@@ -9,8 +9,8 @@ mod members;
 mod reports;
 mod rights;
 
-use kafka_share_broker::{EmbeddedBroker, GroupBounds};
-use kafka_share_tests::acls::AUTHORIZER;
+use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, GroupBounds};
+use kafka_share_tests::acls::{self, AUTHORIZER};
 use kafka_share_tests::kafka::RealKafka;
 use lab::{Counts, Lab, Release};
 use std::sync::Arc;
@@ -83,7 +83,26 @@ scenarios!(
     admin::refusals_are_typed,
 );
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_on_the_embedded_broker() {
+    let broker = start(builder().authorizer(acls::authorizer())).await;
+    let lab = Lab::new(&broker.bootstrap_servers(), Release::V4_4, Counts::Exact).await;
+    let keeper = (&broker).into();
+    tokio::join!(
+        rights::withdrawn_rights_on_the_group(&lab, keeper),
+        rights::withdrawn_rights_on_the_topic(&lab, keeper),
+    );
+}
+
 async fn embedded() -> EmbeddedBroker {
+    start(builder()).await
+}
+
+async fn start(builder: BrokerBuilder) -> EmbeddedBroker {
+    builder.start().await.expect("the embedded broker starts")
+}
+
+fn builder() -> BrokerBuilder {
     // As `kafka-up` starts a real broker.
     let bounds = GroupBounds {
         record_lock_ms: (1_000, 60_000),
@@ -91,8 +110,7 @@ async fn embedded() -> EmbeddedBroker {
         heartbeat_ms: (100, 15_000),
         ..GroupBounds::default()
     };
-    let broker = EmbeddedBroker::builder().transactional_acks(false).group_bounds(bounds).start().await;
-    broker.expect("the embedded broker starts")
+    EmbeddedBroker::builder().transactional_acks(false).group_bounds(bounds)
 }
 
 fn on_real(test: &str, version: &str, release: Release) {
@@ -101,7 +119,7 @@ fn on_real(test: &str, version: &str, release: Release) {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let lab = Arc::new(Lab::new(&kafka.bootstrap(), release, Counts::AtMost).await);
-        let broker = kafka.address();
+        let broker = kafka.address().into();
         tokio::join!(
             all(Arc::clone(&lab)),
             rights::withdrawn_rights_on_the_group(&lab, broker),

@@ -1,11 +1,11 @@
-//! Rights that are withdrawn from a member and given back, on real brokers with an authoriser.
+//! Rights that are withdrawn from a member and given back, on brokers with an authoriser.
 
 use crate::lab::{EXPLICIT, LONG, Lab, Place, SHORT, numbers, receive};
 use kafka_share::admin::ShareGroupSettings;
 use kafka_share::{AckType, ErrorCode, ErrorKind, KafkaShareConsumer, Outcome};
 use kafka_share_messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_share_messages::{FetchRequest, ShareGroupHeartbeatRequest};
-use kafka_share_tests::acls::{self, Resource};
+use kafka_share_tests::acls::{self, Keeper, Resource};
 use kafka_share_tests::raw::Raw;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,17 +17,17 @@ fn rare_heartbeats() -> ShareGroupSettings {
     ShareGroupSettings::new().set("share.heartbeat.interval.ms", "15000")
 }
 
-pub(crate) async fn withdrawn_rights_on_the_group(lab: &Lab, broker: SocketAddr) {
+pub(crate) async fn withdrawn_rights_on_the_group(lab: &Lab, broker: Keeper<'_>) {
     let place = lab.place_with(1, rare_heartbeats()).await;
     withdrawn(lab, broker, &place, Resource::Group, &place.group, ErrorCode::GROUP_AUTHORIZATION_FAILED).await;
 }
 
-pub(crate) async fn withdrawn_rights_on_the_topic(lab: &Lab, broker: SocketAddr) {
+pub(crate) async fn withdrawn_rights_on_the_topic(lab: &Lab, broker: Keeper<'_>) {
     let place = lab.place_with(1, rare_heartbeats()).await;
     withdrawn(lab, broker, &place, Resource::Topic, &place.topic, ErrorCode::TOPIC_AUTHORIZATION_FAILED).await;
 }
 
-async fn withdrawn(lab: &Lab, broker: SocketAddr, place: &Place, resource: Resource, name: &str, code: ErrorCode) {
+async fn withdrawn(lab: &Lab, broker: Keeper<'_>, place: &Place, resource: Resource, name: &str, code: ErrorCode) {
     lab.produce(place, 0..10).await;
     let consumer = lab.member(place, EXPLICIT);
     let held = receive(&consumer, 10).await;
@@ -39,7 +39,7 @@ async fn withdrawn(lab: &Lab, broker: SocketAddr, place: &Place, resource: Resou
     assert_eq!(taken, 5, "the first five were taken");
 
     acls::deny_read(broker, resource, name).unwrap();
-    until_in_force(broker, place, code);
+    until_in_force(lab.servers.parse().unwrap(), place, code);
     refused(&consumer, code, Instant::now() + TOLD_WITHIN).await;
     // What it still has in hand: nobody says that it was taken.
     let mut given = 0;
