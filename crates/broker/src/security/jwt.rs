@@ -152,4 +152,33 @@ mod tests {
         assert_eq!(key.check(&unsecured(r#"{"sub":"alice","exp":6}"#), 0), None);
         assert!(!format!("{key:?}").contains("35"), "the secret is not shown: {key:?}");
     }
+
+    /// Made with OpenSSL; the private key is gone.
+    #[test]
+    fn signed_with_a_key_pair() {
+        let pem = "-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAq724yGkocWNUL9aaZ/MN
+tSt93UMk9NXux6XC2VP3b4m8iYuZ4FLZ4v6kJk+jueCegpy5SfWTWX5DQA2IemrJ
+o4mrQiH+L0fQjy1gNJdcGMZg94GzK6IUFYHRTYvBjmFkLJPHS5YCyer+6+cXsMk1
+IV6na38QEgY+Kj3Q7cWgvd8GoYyJi8k0CVulRB+1EHUKgfvREQRR7UkkVe92gkoh
+4xcGc1UG1NhHFHN6K4uwGyH3aqOt6g109qeqKT7Be7+8t+5dBE23mTHCIk1NX4oT
+xpTDIZFlySqMKBnHMYT0XBpPAIWAOhkxaA4NzYYBpdd0WrGLLbGJFyRmu9wdTM9L
+JwIDAQAB
+-----END PUBLIC KEY-----\n";
+        let claims = "eyJzdWIiOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0";
+        let signature = "XqFbp9sCG7LZUVvlEmWNyBwPNEHkiw8rcqBHrClewYT5KoGSnyaVUr4BUjbjAnwwDGgu_LAsLLTbHBNdfbhYERD33NGYAXPQmDyU\
+            LmAc94wRxpcHb85vAJB5t1NSeZ92Vd9MVkQVMTIRXzpIL2erGH_oGI-rZPLTmQnl4yaDSkxXH8QMFyaMiItIyTWpEWuqrQsLAROL\
+            L-S9_4365b4ssv3k5460JgwrrYFqTSn4w9zq__8UqX9nRRszpRzlTG8I2oVUkggdpIsooBFNKUkp_2o9HFgs4VoW7VUgqIJLzaav\
+            1KJ0ak49ZRTJD8CxvWgnEH4zbylU2q0OH3yXSrXsNw";
+        let key = OAuthKey::rs256(pem).unwrap();
+        let token = |claims: &str, signature: &str| format!("eyJhbGciOiJSUzI1NiJ9.{claims}.{signature}");
+        assert_eq!(key.check(&token(claims, signature), 0), Some(("alice".into(), 4_102_444_800_000)));
+        assert_eq!(key.check(&token(claims, signature), 4_102_444_800_000), None, "it is over");
+        let bob = part(r#"{"sub":"bob","exp":4102444800}"#);
+        assert_eq!(key.check(&token(&bob, signature), 0), None);
+        assert_eq!(key.check(&token(claims, &signature.replacen('X', "Y", 1)), 0), None);
+        // Neither no signature nor the public key as a secret will do.
+        assert_eq!(key.check(&unsecured(r#"{"sub":"alice","exp":4102444800}"#), 0), None);
+        assert!(OAuthKey::rs256("garbage").unwrap_err().contains("no public key"));
+    }
 }

@@ -3,11 +3,13 @@
 use crate::raw::{Raw, scram_final};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, Listener, Mechanism, OAuthKey};
+use kafka_share_broker::{BrokerBuilder, Cluster, ClusterConfig, EmbeddedBroker, Listener, Mechanism, Now, OAuthKey};
 use kafka_share_messages::{
     ApiVersionsRequest, ErrorCode, MetadataRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest,
 };
 use kafka_share_wire::Str;
+use proptest::prelude::*;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 
@@ -341,4 +343,60 @@ async fn nobody_sees_a_password() {
     let config = broker.with_cluster(|cluster, _| format!("{cluster:?}"));
     assert!(!config.contains("secret") && !broker.dump_json().contains("secret"));
     assert_eq!(SaslHandshakeRequest::KEY.0, 17);
+}
+
+/// One for all cases: keys are derived from passwords at its start, which takes its time.
+static CLUSTER: LazyLock<Mutex<Cluster>> = LazyLock::new(|| {
+    let config = ClusterConfig { listeners: vec![listener()], ..Default::default() };
+    Mutex::new(Cluster::new(config, 7))
+});
+
+/// Something that a client may send, most of it at the wrong time.
+fn frame() -> impl Strategy<Value = Vec<u8>> {
+    let handshake = |mechanism: &'static str, version| {
+        let request = SaslHandshakeRequest { mechanism: Str::from_static(mechanism) };
+        kafka_share_messages::frame::encode_request(&request, version, 1, &Str::from_static("x")).unwrap().to_vec()
+    };
+    let token = |auth_bytes: Vec<u8>| {
+        let request = SaslAuthenticateRequest { auth_bytes: auth_bytes.into(), ..Default::default() };
+        kafka_share_messages::frame::encode_request(&request, 2, 1, &Str::from_static("x")).unwrap().to_vec()
+    };
+    let tokens = prop_oneof![
+        Just(b"\0alice\0alice-secret".to_vec()),
+        Just(b"n,,n=alice,r=abc".to_vec()),
+        Just(bearer(&unsecured(r#"{"sub":"alice","exp":9e99}"#))),
+        "n,[a=]{0,4},n=[a=2C,]{0,9},r=[!-~]{0,9}(,[a-z]=[a-z])?".prop_map(String::into_bytes),
+        "c=[A-Za-z/=]{0,8},r=[!-~]{0,9},p=[A-Za-z/=]{0,64}".prop_map(String::into_bytes),
+        "n,(a=[a-z]{0,3})?,\u{1}([a-z]{0,4}=[A-Za-z. ]{0,20}\u{1}){0,3}\u{1}?".prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..40),
+    ];
+    let versions = kafka_share_messages::frame::encode_request(&versions(), 3, 1, &Str::from_static("x")).unwrap();
+    prop_oneof![
+        (prop::sample::select(vec!["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "?"]), 0..2_i16)
+            .prop_map(move |(mechanism, version)| handshake(mechanism, version)),
+        tokens.prop_map(token),
+        Just(versions.to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..40),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn whatever_comes_is_answered_or_closed(frames in proptest::collection::vec(frame(), 1..8)) {
+        let mut cluster = CLUSTER.lock().unwrap();
+        let conn = cluster.connect(Now::default(), 1);
+        for frame in frames {
+            // A size prefix is not the machine's.
+            let frame = bytes::Bytes::from(frame);
+            let frame = frame.slice(frame.len().min(4)..);
+            if cluster.handle_frame(Now::default(), conn, frame).is_err() {
+                break;
+            }
+        }
+        cluster.disconnect(Now::default(), conn);
+        while cluster.poll_output().is_some() {}
+        prop_assert_eq!((cluster.connection_count(), cluster.waiting_requests()), (0, 0));
+    }
 }
