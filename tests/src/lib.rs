@@ -13,6 +13,7 @@ pub mod postgres;
 pub mod proxy;
 pub mod raw;
 pub mod requirements;
+pub mod resets;
 pub mod share;
 pub mod specs;
 pub mod tools;

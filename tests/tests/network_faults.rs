@@ -14,6 +14,7 @@ use kafka_share::{
 use kafka_share_broker::{EmbeddedBroker, Fault, FaultAction, FaultId, Rewrite};
 use kafka_share_messages::ApiKey;
 use kafka_share_tests::proxy::{Cut, Proxy};
+use kafka_share_tests::resets::Resets;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -38,24 +39,31 @@ const KINDS: [ApiKey; 8] = [
 struct Rig {
     broker: EmbeddedBroker,
     proxy: Proxy,
+    /// Where clients find the way to the broker.
+    at: SocketAddr,
 }
 
 impl Rig {
     async fn new() -> Rig {
         let proxy = Proxy::start().expect("a proxy");
-        let address = free_address();
-        let builder = EmbeddedBroker::builder().listen([address]).advertise("127.0.0.1").topic("t", 1);
-        let broker = builder.advertise_port(proxy.address().port()).start().await.expect("a broker");
+        let (at, address) = (proxy.address(), free_address());
         proxy.lead_to(address);
-        let admin = Admin::on(Cluster::new(ClientConfig::new(&proxy.address().to_string())).expect("a cluster"));
+        Rig::behind(proxy, at, address).await
+    }
+
+    /// A broker at an address, which tells its clients to go to another one.
+    async fn behind(proxy: Proxy, at: SocketAddr, address: SocketAddr) -> Rig {
+        let builder = EmbeddedBroker::builder().listen([address]).advertise("127.0.0.1").topic("t", 1);
+        let broker = builder.advertise_port(at.port()).start().await.expect("a broker");
+        let admin = Admin::on(Cluster::new(ClientConfig::new(&at.to_string())).expect("a cluster"));
         let settings = ShareGroupSettings::new().auto_offset_reset(AutoOffsetReset::Earliest);
         admin.apply_share_group_settings("g", &settings).await.expect("settings");
-        Rig { broker, proxy }
+        Rig { broker, proxy, at }
     }
 
     /// Writes, reads, commits and leaves; every record is written once, comes, and is acknowledged for good once.
     async fn run(&self, what: &str) {
-        let at = self.proxy.address().to_string();
+        let at = self.at.to_string();
         let producer = Producer::builder(&at).build().expect("a producer");
         for number in 0..RECORDS {
             let sent = producer.send(ProducerRecord::new("t").value(number.to_string())).await;
@@ -207,4 +215,26 @@ async fn frames_that_come_byte_by_byte_are_read() {
     let rig = Rig::new().await;
     rig.proxy.one_byte_at_a_time();
     rig.run("byte by byte").await;
+}
+
+/// Behind each so many bytes of a pipeline, which carries more than that.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_reset_anywhere() {
+    let mut tasks = JoinSet::new();
+    for turn in 0..4 {
+        tasks.spawn(async move {
+            for bytes in (1 + turn * 4..2_500).step_by(16) {
+                let address = free_address();
+                let resets = Resets::start(address).await.expect("a proxy");
+                let rig = Rig::behind(Proxy::start().expect("a proxy"), resets.address(), address).await;
+                resets.reset_after(bytes);
+                let what = format!("reset after {bytes} bytes");
+                tokio::time::timeout(LONG, rig.run(&what)).await.unwrap_or_else(|_| panic!("{what}: it hangs"));
+                assert!(resets.is_done(), "{what}: it never happened");
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.expect("a turn");
+    }
 }
