@@ -130,7 +130,8 @@ fn escape(value: &str) -> String {
     let last = value.chars().count().saturating_sub(1);
     for (at, c) in value.chars().enumerate() {
         let edge_space = c == ' ' && (at == 0 || at == last);
-        if edge_space || matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';') || (c == '#' && at == 0) {
+        // Java escapes more than RFC 2253 asks for.
+        if edge_space || matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';' | '#' | '=') {
             text.push('\\');
         }
         text.push(c);
@@ -173,6 +174,24 @@ mod tests {
         assert_eq!(subject_of(&certificate(&[])).unwrap(), "");
     }
 
+    /// Made with OpenSSL; the name is what `X500Principal.getName` of Java 17 says.
+    #[test]
+    fn a_subject_is_named_as_java_names_it() {
+        let der = "MIIC0TCCAnegAwIBAgIUaMiF6mh722GI+oUE4qH4K4yIAuwwCgYIKoZIzj0EAwIwgbwxEzARBgoJkiaJk/IsZAEZFgNvcmcxCzAJ\
+            BgNVBAYTAkRFMQ8wDQYDVQQIDAZCYTtkZW4xEzARBgNVBAcMCiBGcmVpYnVyZyAxETAPBgNVBAkMCE1haW4gIjEiMREwDwYDVQQK\
+            DAjDnG7Drzx4PjEeMAoGA1UECwwDYVxiMBAGCgmSJomT8ixkAQEMAnUxMRYwFAYDVQQDDA0jYSMsIGI9YytkICBlMRQwEgYJKoZI\
+            hvcNAQkBFgVhQGIuYzAgFw0yNjExMzAyMjIxNTJaGA8yMTA5MDExOTIyMjE1MlowgbwxEzARBgoJkiaJk/IsZAEZFgNvcmcxCzAJ\
+            BgNVBAYTAkRFMQ8wDQYDVQQIDAZCYTtkZW4xEzARBgNVBAcMCiBGcmVpYnVyZyAxETAPBgNVBAkMCE1haW4gIjEiMREwDwYDVQQK\
+            DAjDnG7Drzx4PjEeMAoGA1UECwwDYVxiMBAGCgmSJomT8ixkAQEMAnUxMRYwFAYDVQQDDA0jYSMsIGI9YytkICBlMRQwEgYJKoZI\
+            hvcNAQkBFgVhQGIuYzBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABF5BFk1tlUZ/GqO/2AxFcw7Nrnpoci9Fik2Y812Dh8II1Wd0\
+            o1psxHJwFxNVmCVWTJcI0eS0dbM4aH6aWZO7jNujUzBRMB0GA1UdDgQWBBQHnyt98nIVUEFUKDWIn7+2/CnVQjAfBgNVHSMEGDAW\
+            gBQHnyt98nIVUEFUKDWIn7+2/CnVQjAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIQDTYtmB/6IS4eqDO7xVlH5t\
+            tel6/7QmHbD3/OIB+vkNsgIgURvloZbeYPpZKPYtv/LuWyg+ZGFTuBfvMh3IHfU66xA=";
+        let der = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, der).unwrap();
+        let java = r#"1.2.840.113549.1.9.1=#16056140622e63,CN=\#a\#\, b\=c\+d  e,OU=a\\b+UID=u1,O=Ünï\<x\>,STREET=Main \"1\",L=\ Freiburg\ ,ST=Ba\;den,C=DE,DC=org"#;
+        assert_eq!(subject_of(&der).unwrap(), java);
+    }
+
     #[test]
     fn cut_and_changed_certificates_are_no_fault() {
         let der = certificate(&[(DnType::CommonName, "alice")]);
@@ -189,7 +208,7 @@ mod tests {
 
     #[test]
     fn names_are_escaped() {
-        assert_eq!(escape(" a,b#\\ "), "\\ a\\,b#\\\\\\ ");
+        assert_eq!(escape(" a,b#\\ "), "\\ a\\,b\\#\\\\\\ ");
         assert_eq!(escape("#x"), "\\#x");
     }
 }
