@@ -74,7 +74,7 @@ pub use admin::Admin;
 pub use config::ClientConfig;
 pub use consumer::{
     AcknowledgementMode, Acknowledger, AcquireMode, BytesDeserializer, Deserialize, DeserializeError, Deserializer,
-    KafkaShareConsumer, OwnedShareRecord, RecordId, ShareConsumerBuilder, ShareRecord, ShareRecords,
+    KafkaShareConsumer, OwnedShareRecord, PartitionRecords, RecordId, ShareConsumerBuilder, ShareRecord, ShareRecords,
     StringDeserializer, TypedShareRecord,
 };
 pub use error::{Error, ErrorKind, Result, Severity};

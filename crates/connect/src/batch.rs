@@ -1,22 +1,13 @@
 //! The records of one poll, what becomes of them, and why a task fails over them.
 
 use crate::ConnectError;
+use crate::SinkRecord;
+use crate::error::Blame;
 use crate::renewal::Renewal;
+use crate::rows::{Converted, Fate, Fates, Rows};
 use crate::task::Report;
-use crate::{SinkRecord, error::Blame};
 use kafka_share::{RecordId, ShareRecord, ShareRecords};
 use std::ops::Range;
-
-/// What becomes of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Undecided,
-    Accept,
-    Release,
-    Reject,
-    /// A transaction has acknowledged it.
-    Done,
-}
 
 /// Why records were not put.
 pub(crate) struct PutError {
@@ -30,18 +21,10 @@ impl From<ConnectError> for PutError {
     }
 }
 
-/// A record of the batch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) id: RecordId,
-    pub(crate) deliveries: i16,
-    pub(crate) fate: Fate,
-}
-
-/// The records of one poll, and what becomes of them.
+/// The records of one poll, and what becomes of them. Rows are counted from 0, as the poll hands them out.
 pub(crate) struct Batch<'a> {
     polled: &'a ShareRecords,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) fates: Fates,
     /// Why the task fails after this batch.
     pub(crate) failure: Option<ConnectError>,
     /// No more of it is put.
@@ -49,39 +32,50 @@ pub(crate) struct Batch<'a> {
     /// The sink was cut off in a put or flush, and is not to be used any more but for its end.
     pub(crate) cut: bool,
     pub(crate) renewal: Renewal,
+    most_deliveries: i16,
+    redelivered: u64,
 }
 
 impl<'a> Batch<'a> {
-    /// `rows` is empty, and may have room.
-    pub(crate) fn new(polled: &'a ShareRecords, rows: Vec<Row>, renewal: Renewal) -> Self {
-        Batch { polled, rows, failure: None, over: false, cut: false, renewal }
+    /// `room` is of a batch before.
+    pub(crate) fn new(polled: &'a ShareRecords, room: Fates, renewal: Renewal) -> Self {
+        let fates = room.undecided(polled.len());
+        Batch { polled, fates, failure: None, over: false, cut: false, renewal, most_deliveries: 0, redelivered: 0 }
     }
 
-    pub(crate) fn push(&mut self, record: &ShareRecord<'_>) {
-        let id = record.id();
-        self.rows.push(Row { id, deliveries: record.delivery_count(), fate: Fate::Undecided });
-        self.renewal.push(id);
+    /// Takes note of the delivery count of a record.
+    #[inline]
+    pub(crate) fn note_delivery(&mut self, count: i16) {
+        self.most_deliveries = self.most_deliveries.max(count);
+        self.redelivered += u64::from(count > 1);
     }
 
-    pub(crate) fn decide(&mut self, rows: &[usize], fate: Fate) {
-        rows.iter().for_each(|row| self.rows[*row].fate = fate);
+    pub(crate) fn decide(&mut self, rows: Rows<'_>, fate: Fate) {
+        self.fates.decide(rows, fate);
     }
 
-    pub(crate) fn has(&self, fate: Fate) -> bool {
-        self.rows.iter().any(|r| r.fate == fate)
+    /// Rows with their fates and records.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (usize, Fate, ShareRecord<'a>)> {
+        let row = |(row, record)| (row, self.fates.of(row), record);
+        self.polled.iter().enumerate().map(row)
     }
 
-    /// Where a record lies. Slow, for what seldom happens.
+    /// Ids of some of the rows.
+    pub(crate) fn ids(&self, rows: Rows<'_>) -> impl Iterator<Item = (RecordId, Fate)> {
+        let id = |row| self.polled.get(row).map(|record| (record.id(), self.fates.of(row)));
+        rows.into_iter().filter_map(id)
+    }
+
+    /// Where a record lies.
     pub(crate) fn place(&self, row: usize) -> String {
-        let record = self.polled.iter().nth(row);
-        record.map_or_else(String::new, |r| format!("{}-{}@{}", r.topic(), r.partition(), r.offset()))
+        self.polled.get(row).map_or_else(String::new, |r| place(&r))
     }
 
     /// The task cannot go on.
-    pub(crate) fn fail(&mut self, rows: &[usize], error: ConnectError) {
+    pub(crate) fn fail(&mut self, rows: Rows<'_>, error: ConnectError) {
         self.over = true;
         self.decide(rows, Fate::Release);
-        let first = rows.first().map_or_else(String::new, |row| format!("{}: ", self.place(*row)));
+        let first = rows.first().map_or_else(String::new, |row| format!("{}: ", self.place(row)));
         let stays = error.stays_failed();
         let failure = match error {
             ConnectError::Config(text) => ConnectError::Config(text),
@@ -98,36 +92,34 @@ impl<'a> Batch<'a> {
     /// last: the broker would archive records that nothing is wrong with.
     pub(crate) fn keep_last_delivery(&mut self, limit: u32) {
         let Some(failure) = self.failure.take() else { return };
-        let comes_again = |(_, row): &(usize, &Row)| matches!(row.fate, Fate::Release | Fate::Undecided);
-        let most = self.rows.iter().enumerate().filter(comes_again).max_by_key(|(_, row)| row.deliveries);
+        let comes_again = |(_, fate, _): &(usize, Fate, _)| matches!(fate, Fate::Release | Fate::Undecided);
+        let most = self.each().filter(comes_again).max_by_key(|(.., record)| record.delivery_count());
+        let most = most.map(|(.., record)| (place(&record), deliveries(record.delivery_count())));
         self.failure = Some(match most {
-            Some((i, row)) if is_last(deliveries(*row), limit) => {
-                failure.staying(&self.place(i), deliveries(*row), limit)
-            }
+            Some((place, count)) if is_last(count, limit) => failure.staying(&place, count, limit),
             _ => failure,
         });
     }
 
     /// How often the record that was delivered most often has been.
     pub(crate) fn most_deliveries(&self) -> u32 {
-        self.rows.iter().map(|row| deliveries(*row)).max().unwrap_or(0)
+        deliveries(self.most_deliveries)
     }
 
     /// How many have been delivered before.
     pub(crate) fn redelivered(&self) -> u64 {
-        self.rows.iter().filter(|row| row.deliveries > 1).count() as u64
+        self.redelivered
     }
 
-    /// Of `part` of the records whose rows are `rows`: those in a row that were to be accepted and are undecided again, the
-    /// first last.
-    pub(crate) fn take_accepted_runs(&mut self, part: &Range<usize>, rows: &[usize]) -> Vec<Range<usize>> {
+    /// Of `part` of what was converted: those in a row that were to be accepted and are undecided again, the first last.
+    pub(crate) fn take_accepted_runs(&mut self, part: &Range<usize>, converted: &Converted) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for at in part.clone().rev() {
-            let row = &mut self.rows[rows[at]];
-            if row.fate != Fate::Accept {
+            let row = converted.row(at);
+            if self.fates.of(row) != Fate::Accept {
                 continue;
             }
-            row.fate = Fate::Undecided;
+            self.fates.set(row, Fate::Undecided);
             match runs.last_mut() {
                 Some(run) if run.start == at + 1 => run.start = at,
                 _ => runs.push(at..at + 1),
@@ -137,29 +129,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// What is put of a batch: records after converters and transforms, and their rows.
-#[derive(Default)]
-pub(crate) struct Converted {
-    pub(crate) records: Vec<SinkRecord>,
-    pub(crate) rows: Vec<usize>,
-}
-
-/// A part of it that is put at once.
-#[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
-    pub(crate) records: &'a [SinkRecord],
-    pub(crate) rows: &'a [usize],
-}
-
-impl Converted {
-    pub(crate) fn clear(&mut self) {
-        self.records.clear();
-        self.rows.clear();
-    }
-
-    pub(crate) fn part(&self, range: Range<usize>) -> Part<'_> {
-        Part { records: &self.records[range.clone()], rows: &self.rows[range] }
-    }
+fn place(record: &ShareRecord<'_>) -> String {
+    format!("{}-{}@{}", record.topic(), record.partition(), record.offset())
 }
 
 /// Whether a record that has been delivered so often, if it is released, is delivered for the last time next, or never.
@@ -167,8 +138,8 @@ pub(crate) fn is_last(deliveries: u32, limit: u32) -> bool {
     deliveries > 0 && deliveries + 1 >= limit
 }
 
-fn deliveries(row: Row) -> u32 {
-    u32::try_from(row.deliveries).unwrap_or(0)
+fn deliveries(count: i16) -> u32 {
+    u32::try_from(count).unwrap_or(0)
 }
 
 impl Report {

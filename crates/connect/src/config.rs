@@ -131,6 +131,8 @@ pub struct ConnectorConfig {
     pub consumer: Properties,
     /// Producer properties: the worker's `producer.*`, then `producer.override.*`.
     pub producer: Properties,
+    /// All properties of the worker.
+    pub(crate) worker: Properties,
     /// How exactly-once is kept.
     pub(crate) support: ExactlyOnceSupport,
     /// `share.ack.transaction.backend` is what it is because nobody has said anything.
@@ -220,6 +222,7 @@ impl ConnectorConfig {
             producer: overrides("producer.", worker, &properties),
             name,
             properties,
+            worker: worker.properties.clone(),
             support: ExactlyOnceSupport::KafkaTransaction,
             ..ConnectorConfig::default()
         };
@@ -387,6 +390,7 @@ impl Default for ConnectorConfig {
             properties: Properties::new(),
             consumer: Properties::new(),
             producer: Properties::new(),
+            worker: Properties::new(),
             support: ExactlyOnceSupport::default(),
             backend_by_default: false,
         }

@@ -2,14 +2,19 @@
 
 use crate::dead_letters;
 use crate::{ConnectError, ConnectorConfig, Properties};
-use kafka_share::{Admin, ClientConfig};
+use kafka_share::consumer::record_limit_offered;
+use kafka_share::{Admin, ClientConfig, ErrorCode};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 const COUNT_LIMIT: &str = "share.delivery.count.limit";
+const ACQUIRE_MODE: &str = "share.acquire.mode";
+/// How long the cluster may take to say what it offers.
+const FEATURES: Duration = Duration::from_secs(30);
 
 /// Looks at the cluster, and sets the group configs that the connector's settings map to. What is in force for the group and
-/// not set by the connector becomes its setting.
-pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<(), ConnectError> {
+/// not set by the connector becomes its setting. Answers which of the connector's topics do not exist.
+pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<Vec<String>, ConnectError> {
     let admin = Admin::new(client_config(&config.consumer)?)?;
     if config.is_transactional() {
         crate::backend::check(&admin, &config.consumer).await?;
@@ -40,7 +45,42 @@ pub(crate) async fn prepare(config: &mut ConnectorConfig) -> Result<(), ConnectE
     if config.max_delivery_count.is_none() {
         config.max_delivery_count = of_group(COUNT_LIMIT).and_then(|n| n.parse().ok());
     }
-    dead_letters::prepare(config, &admin, of_group(dead_letters::TOPIC)).await
+    limit_records(config, &admin).await;
+    dead_letters::prepare(config, &admin, of_group(dead_letters::TOPIC)).await?;
+    Ok(missing_topics(config, &admin).await)
+}
+
+/// Topics that do not exist, which a misspelt name would not either. They are waited for: a consumer looks for them again and
+/// again.
+async fn missing_topics(config: &ConnectorConfig, admin: &Admin) -> Vec<String> {
+    let names: Vec<&str> = config.topics.iter().map(String::as_str).collect();
+    let found = admin.describe_topics(&names).await.unwrap_or_default();
+    let unknown = |error: &kafka_share::Error| error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    let missing = found.into_iter().filter(|(_, result)| result.as_ref().is_err_and(unknown)).map(|(name, _)| name);
+    let missing: Vec<String> = missing.collect();
+    for topic in &missing {
+        tracing::warn!(connector = %config.name, topic, "the topic does not exist; its records are read once it is created");
+    }
+    missing
+}
+
+/// Where nobody has said how records are acquired, no more are than a poll takes, where brokers can do that. The others would
+/// wait in the consumer while the sink works, and their locks, which nobody renews, may run out: each time that costs a
+/// delivery, and at the group's limit the record.
+async fn limit_records(config: &mut ConnectorConfig, admin: &Admin) {
+    if config.consumer.contains_key(ACQUIRE_MODE) {
+        return;
+    }
+    match admin.cluster().features(Instant::now() + FEATURES).await {
+        Ok(features) if record_limit_offered(&features) => {
+            config.consumer.insert(ACQUIRE_MODE.to_owned(), "record_limit".to_owned());
+        }
+        Ok(_) => tracing::debug!("brokers acquire whole batches: share.acquire.mode=record_limit needs Kafka 4.2"),
+        Err(error) => tracing::warn!(
+            connector = %config.name, %error,
+            "the cluster does not say whether it can limit records: {ACQUIRE_MODE} is batch_optimized"
+        ),
+    }
 }
 
 pub(crate) fn client_config(properties: &Properties) -> Result<ClientConfig, ConnectError> {

@@ -29,13 +29,18 @@
 //! may go on for `task.shutdown.graceful.timeout.ms` (5 s). A sink must bear that its future is dropped at any await; its
 //! [`stop`](SinkTask::stop) is called all the same. A batch whose put and commit take longer than the lock is told in the log,
 //! in [`TaskStatus::slow`] and by metrics: raise `share.acquisition.lock.timeout.ms`, or lower
-//! `consumer.override.max.poll.records`. Other tasks go on meanwhile, but a share-partition gives out no more than
+//! `consumer.override.max.poll.records`. Where brokers can (Kafka 4.2), a task acquires no more records than it polls
+//! (`consumer.override.share.acquire.mode=record_limit`, unless it is set): others would wait behind a long put until their locks
+//! end, which costs a delivery each time. Other tasks go on meanwhile, but a share-partition gives out no more than
 //! `share.partition.max.record.locks` of the group (2000) records beyond the first that is not done: where one put may take so
 //! long that others do that many, raise it, or lower `task.put.timeout.ms`. Sinks that get no records are flushed every `offset.flush.interval.ms` (60 s).
 //!
 //! # Metrics
 //! [`Worker::metrics`] has Connect's `sink-task-metrics`, `connector-task-metrics` and `task-error-metrics` by their names, and
 //! in `share-sink-task-metrics` records accepted, released, rejected, renewed, redelivered, and those whose locks were lost.
+//! Of Connect's, there is no `sink-record-lag-max` (the lag of a share group is the group's, not a task's: `kshare groups
+//! describe`), no `offset-commit-skip-*` (each acknowledgement has its outcome, and none is skipped), and no
+//! `deadletterqueue-produce-*` (the broker writes dead letters); what is a name or a version there is in the REST interface.
 //!
 //! # Exactly-once
 //! With `share.delivery.semantics=exactly-once` a sink that writes to the same cluster gets a transactional producer by
@@ -74,6 +79,7 @@ pub mod error;
 mod group;
 #[doc = include_str!("../guide.md")]
 pub mod guide {}
+mod handle;
 mod held;
 mod metrics;
 mod orders;
@@ -81,6 +87,7 @@ mod problems;
 pub mod record;
 mod renewal;
 mod restart;
+mod rows;
 mod schema;
 mod schema_cache;
 pub mod settings;
@@ -88,6 +95,7 @@ pub mod sinks;
 mod status;
 mod supervisor;
 pub mod task;
+mod topic_name;
 pub mod transforms;
 mod validate;
 pub mod worker;
@@ -95,6 +103,7 @@ mod worker_task;
 
 pub use config::{ConnectorConfig, DeliverySemantics, Tolerance, WorkerConfig};
 pub use error::ConnectError;
+pub use handle::WorkerHandle;
 pub use problems::Problem;
 pub use record::{Data, SinkRecord};
 pub use renewal::Renewal;
@@ -102,7 +111,8 @@ pub use restart::RestartPolicy;
 pub use schema::{Schema, SchemaType};
 pub use status::{TargetState, TaskState, TaskStatus};
 pub use task::{ErrantRecordReporter, ExactlyOnceSupport, SinkConnector, SinkTask, SinkTaskContext, SourceGroup};
-pub use validate::{Validation, validate};
+pub use topic_name::TopicName;
+pub use validate::{Validation, unknown_settings, validate};
 pub use worker::Worker;
 pub use worker_task::WorkerShareSinkTask;
 

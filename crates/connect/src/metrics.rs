@@ -53,6 +53,7 @@ struct State {
     commit: Meter,
     committed: Meter,
     commit_failed: u64,
+    active: Meter,
     released: Meter,
     rejected: Meter,
     renewed: Meter,
@@ -102,6 +103,7 @@ impl TaskMeters {
         let mut state = self.state();
         state.read.add(now, records as f64);
         state.batch.add(now, records as f64);
+        state.active.add(now, records as f64);
     }
 
     pub(crate) fn put(&self, records: usize, time: Duration) {
@@ -168,7 +170,10 @@ impl TaskCounters {
         put(SINK, "sink-record-send-rate", s.sent.per_second(now));
         put(SINK, "sink-record-send-total", s.sent.total());
         put(SINK, "sink-record-active-count", count(&meters.active));
+        put(SINK, "sink-record-active-count-max", s.active.max());
+        put(SINK, "sink-record-active-count-avg", s.active.average());
         put(SINK, "partition-count", count(&meters.partitions));
+        put(SINK, "offset-commit-seq-no", tried);
         put(SINK, "offset-commit-completion-rate", s.committed.per_second(now));
         put(SINK, "offset-commit-completion-total", s.committed.total());
         put(SINK, "put-batch-max-time-ms", s.put.max());
@@ -206,6 +211,7 @@ impl State {
             &mut self.batch,
             &mut self.commit,
             &mut self.committed,
+            &mut self.active,
             &mut self.released,
             &mut self.rejected,
             &mut self.renewed,
@@ -258,6 +264,10 @@ mod tests {
             ("put-batch-avg-time-ms", 30.0),
             ("partition-count", 3.0),
             ("batch-size-avg", 10.0),
+            ("sink-record-active-count", 10.0),
+            ("sink-record-active-count-max", 10.0),
+            ("sink-record-active-count-avg", 10.0),
+            ("offset-commit-seq-no", 2.0),
             ("offset-commit-avg-time-ms", 6.0),
             ("offset-commit-success-percentage", 0.5),
             ("records-lock-lost-total", 2.0),

@@ -1,8 +1,8 @@
 //! Records as sinks see them.
 
-use crate::Schema;
+use crate::{Schema, TopicName};
 use bytes::Bytes;
-use kafka_share::{ShareRecord, Str, TimestampType, Uuid};
+use kafka_share::{ShareRecord, TimestampType, Uuid};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -98,9 +98,9 @@ pub(crate) fn widened(float: f32) -> f64 {
 #[derive(Debug, Clone)]
 pub struct SinkRecord {
     /// Topic, as transforms have left it.
-    pub topic: Str,
+    pub topic: TopicName,
     /// Topic that the record is in.
-    pub original_topic: Str,
+    pub original_topic: TopicName,
     /// Id of the topic that the record is in; a topic that is deleted and created again has another.
     pub topic_id: Uuid,
     /// Partition, from 0.
@@ -125,12 +125,13 @@ impl SinkRecord {
     /// From a delivered record and its converted parts.
     #[must_use]
     pub fn new(record: &ShareRecord<'_>, key: Data, value: Data, headers: Vec<(String, Data)>) -> Self {
-        Self::of_topic(&Str::from(record.topic()), record, key, value, headers)
+        Self::of_topic(&TopicName::from(record.topic()), record, key, value, headers)
     }
 
     /// The same with the record's topic at hand, which is shared.
+    #[inline]
     pub(crate) fn of_topic(
-        topic: &Str,
+        topic: &TopicName,
         record: &ShareRecord<'_>,
         key: Data,
         value: Data,
@@ -155,5 +156,23 @@ impl SinkRecord {
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}-{}@{}", self.original_topic, self.partition, self.offset)
+    }
+}
+
+/// A record with a null key and value.
+#[cfg(test)]
+pub(crate) fn test_record(topic: &str, partition: i32, offset: i64) -> SinkRecord {
+    SinkRecord {
+        topic: topic.into(),
+        original_topic: topic.into(),
+        topic_id: Uuid::ZERO,
+        partition,
+        offset,
+        key: Data::Null,
+        value: Data::Null,
+        headers: Vec::new(),
+        timestamp: 0,
+        timestamp_type: TimestampType::CreateTime,
+        delivery_count: 1,
     }
 }

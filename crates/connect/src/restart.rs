@@ -20,6 +20,18 @@ pub struct RestartPolicy {
     pub backoff_max: Duration,
 }
 
+impl RestartPolicy {
+    /// The wait before what has failed so often in a row before this time is started again, if it is.
+    #[must_use]
+    pub fn wait(&self, failed_before: u32) -> Option<Duration> {
+        if self.max.is_some_and(|max| failed_before >= max) {
+            return None;
+        }
+        let factor = 1_u32.checked_shl(failed_before).unwrap_or(u32::MAX);
+        Some(self.backoff.saturating_mul(factor).min(self.backoff_max))
+    }
+}
+
 impl Default for RestartPolicy {
     fn default() -> Self {
         RestartPolicy { max: Some(0), backoff: Duration::from_secs(1), backoff_max: Duration::from_secs(60) }
@@ -40,14 +52,10 @@ impl Failures {
 
     /// Another failure, of a task that had run well for so long: the wait before it is started again, if it is.
     pub(crate) fn next(&mut self, ran: Duration) -> Option<Duration> {
-        let RestartPolicy { max, backoff, backoff_max } = self.policy;
-        if ran > backoff_max {
+        if ran > self.policy.backoff_max {
             self.count = 0;
         }
-        if max.is_some_and(|max| self.count >= max) {
-            return None;
-        }
-        let wait = backoff.saturating_mul(1_u32.checked_shl(self.count).unwrap_or(u32::MAX)).min(backoff_max);
+        let wait = self.policy.wait(self.count)?;
         self.count = self.count.saturating_add(1);
         Some(wait)
     }

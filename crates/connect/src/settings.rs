@@ -65,7 +65,13 @@ pub const WORKER_SETTINGS: &[Setting] = &[
         Some(""),
         "where the REST interface listens: http://127.0.0.1:8083; nowhere where it is not set",
     ),
-    setting("rest.advertised.host.name", "STRING", None, "host that the worker is called by in answers"),
+    setting(
+        "rest.advertised.host.name",
+        "STRING",
+        None,
+        "host that the worker is called by in answers; requests for other hosts than this, listeners' and localhost are refused, \
+         but for addresses (several, with commas between them)",
+    ),
     setting("rest.advertised.port", "INT", None, "port that the worker is called by in answers"),
 ];
 

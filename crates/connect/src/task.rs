@@ -1,9 +1,9 @@
 //! What a sink implements, with Kafka Connect's names and contract.
 
-use crate::{ConnectError, Properties, SinkRecord};
+use crate::{ConnectError, Properties, SinkRecord, TopicName};
 use async_trait::async_trait;
 use kafka_share::admin::SharePartitionOffset;
-use kafka_share::{Admin, Str, TransactionalProducer};
+use kafka_share::{Admin, TransactionalProducer};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes records out of Kafka. The same whether records come from a share group or not.
@@ -184,7 +184,7 @@ pub struct ErrantRecordReporter {
 
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) topic: Str,
+    pub(crate) topic: TopicName,
     pub(crate) partition: i32,
     pub(crate) offset: i64,
     pub(crate) error: String,

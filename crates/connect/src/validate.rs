@@ -66,6 +66,17 @@ pub fn validate(
     all
 }
 
+/// Settings of a connector, its worker and their clients that nobody knows or that have no effect, with the name that may be meant.
+/// `sink`: the connector's own. [`Worker::start`](crate::Worker::start) writes them to the log.
+#[must_use]
+pub fn unknown_settings(config: &ConnectorConfig, sink: &dyn SinkConnector) -> Vec<Problem> {
+    let mut all = Validation::default();
+    names(&mut all, &config.worker, &config.properties, sink.settings());
+    consumer(&mut all, config, &config.worker);
+    producer(&mut all, config, &config.worker);
+    all.errors.into_iter().chain(all.warnings).collect()
+}
+
 /// Names that nobody knows.
 fn names(all: &mut Validation, worker: &Properties, connector: &Properties, sink: Option<&[&str]>) {
     let known: Vec<&str> = CONNECTOR_SETTINGS.iter().map(|s| s.name).collect();

@@ -1,8 +1,10 @@
 //! A worker: checks a connector, sets its group up, runs its tasks, and pauses, resumes and restarts them.
 
 use crate::group::prepare;
+use crate::handle::WorkerHandle;
 use crate::status::{Board, TargetState, TaskStatus};
 use crate::supervisor::Supervisor;
+use crate::validate::unknown_settings;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkConnector};
 use kafka_share::MetricsSnapshot;
 use std::sync::Arc;
@@ -43,11 +45,9 @@ const CANCEL: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Debug)]
 pub struct Worker {
-    target: watch::Sender<TargetState>,
-    restarts: Vec<watch::Sender<u64>>,
+    handle: WorkerHandle,
     cancel: watch::Sender<bool>,
     tasks: JoinSet<()>,
-    board: Arc<Board>,
 }
 
 impl Worker {
@@ -68,91 +68,85 @@ impl Worker {
         if config.semantics == DeliverySemantics::ExactlyOnce {
             config.exactly_once(connector.exactly_once_support())?;
         }
-        prepare(&mut config).await?;
+        for problem in unknown_settings(&config, &*connector) {
+            tracing::warn!(connector = %config.name, setting = problem.setting, "{}", problem.message);
+        }
+        let missing = prepare(&mut config).await?;
         let configs = connector.task_configs(&config.properties, config.tasks_max);
         if configs.is_empty() {
             return Err(ConnectError::config(format!("the connector {} gave no task to run", config.class)));
         }
         let connector: Arc<dyn SinkConnector> = Arc::from(connector);
-        let (target, board) = (watch::Sender::default(), Arc::new(Board::new(configs.len())));
-        let cancel = watch::Sender::new(false);
-        let mut worker = Worker { target, restarts: Vec::new(), cancel, tasks: JoinSet::new(), board };
+        let handle = WorkerHandle {
+            target: Arc::default(),
+            restarts: configs.iter().map(|_| watch::Sender::new(0)).collect(),
+            board: Arc::new(Board::new(configs.len())),
+            missing: missing.into(),
+        };
+        let mut worker = Worker { handle, cancel: watch::Sender::new(false), tasks: JoinSet::new() };
         for (number, properties) in configs.into_iter().enumerate() {
-            let (order, restart) = watch::channel(0);
+            let handle = &worker.handle;
             let supervisor = Supervisor {
                 number,
                 config: ConnectorConfig { properties, ..config.clone() },
                 connector: Arc::clone(&connector),
-                board: Arc::clone(&worker.board),
-                target: worker.target.subscribe(),
-                restart,
+                board: Arc::clone(&handle.board),
+                target: handle.target.subscribe(),
+                restart: handle.restarts[number].subscribe(),
                 cancel: worker.cancel.subscribe(),
             };
             let task = supervisor.start().await?;
             worker.tasks.spawn(supervisor.keep(task));
-            worker.restarts.push(order);
         }
         Ok(worker)
     }
 
-    /// State and counters of all tasks.
+    /// Shows and controls the worker from elsewhere.
+    #[must_use]
+    pub fn handle(&self) -> WorkerHandle {
+        self.handle.clone()
+    }
+
+    /// See [`WorkerHandle::status`].
     #[must_use]
     pub fn status(&self) -> Vec<TaskStatus> {
-        self.board.read()
+        self.handle.status()
     }
 
-    /// What all tasks are told to do.
+    /// See [`WorkerHandle::target`].
     #[must_use]
     pub fn target(&self) -> TargetState {
-        *self.target.borrow()
+        self.handle.target()
     }
 
-    /// The metrics of a task at this moment, under Connect's names (`sink-task-metrics`, `connector-task-metrics`,
-    /// `task-error-metrics`), and those of share groups (`share-sink-task-metrics`); `None` where there is no such task.
+    /// See [`WorkerHandle::missing_topics`].
+    #[must_use]
+    pub fn missing_topics(&self) -> &[String] {
+        self.handle.missing_topics()
+    }
+
+    /// See [`WorkerHandle::metrics`].
     #[must_use]
     pub fn metrics(&self, task: usize) -> Option<MetricsSnapshot> {
-        self.board.metrics(task)
+        self.handle.metrics(task)
     }
 
-    /// Has all tasks take no more records, until [`Worker::resume`]. A put that is under way is ended and acknowledged first;
-    /// one that waits to be tried again is given up, and its records are released. A task that is
-    /// [`Paused`](crate::TaskState::Paused) is no member of the group and holds nothing, so that no lock runs out meanwhile.
+    /// See [`WorkerHandle::pause`].
     pub fn pause(&self) {
-        self.aim(TargetState::Paused);
+        self.handle.pause();
     }
 
-    /// Has paused tasks go on.
+    /// See [`WorkerHandle::resume`].
     pub fn resume(&self) {
-        self.aim(TargetState::Started);
+        self.handle.resume();
     }
 
-    fn aim(&self, state: TargetState) {
-        self.target.send_if_modified(|target| {
-            let change = *target != TargetState::Stopped && *target != state;
-            if change {
-                *target = state;
-            }
-            change
-        });
-    }
-
-    /// Has a task start anew, with a new sink and new clients, whether it has failed, waits or runs. One that runs ends
-    /// orderly first, for `task.shutdown.graceful.timeout.ms` at most. Returns at once: [`TaskStatus::restarts`] counts.
+    /// See [`WorkerHandle::restart`].
     ///
     /// # Errors
     /// There is no such task, or the worker was stopped.
     pub fn restart(&self, task: usize) -> Result<(), ConnectError> {
-        let Some(order) = self.restarts.get(task) else {
-            return Err(ConnectError::config(format!(
-                "there is no task {task}: tasks are 0 to {}",
-                self.restarts.len() - 1
-            )));
-        };
-        if *self.target.borrow() == TargetState::Stopped {
-            return Err(ConnectError::config(format!("task {task} cannot be restarted: the worker was stopped")));
-        }
-        order.send_modify(|n| *n += 1);
-        Ok(())
+        self.handle.restart(task)
     }
 
     /// Waits until every task has ended, that is, has failed and is not started again by itself.
@@ -160,7 +154,7 @@ impl Worker {
     /// # Cancel safety
     /// Holds nothing.
     pub async fn all_ended(&self) {
-        self.board.all_ended().await;
+        self.handle.board.all_ended().await;
     }
 
     /// Tells all tasks to end, and waits for them up to `timeout`; tasks that take longer are cancelled, and their ends waited
@@ -169,7 +163,7 @@ impl Worker {
     /// # Cancel safety
     /// The tasks have been told, and go on ending; another call waits for them, and cancels those that take too long.
     pub async fn stop(&mut self, timeout: Duration) {
-        self.aim(TargetState::Stopped);
+        self.handle.aim(TargetState::Stopped);
         let until = Instant::now() + timeout;
         while let Ok(Some(_)) = tokio::time::timeout_at(until.into(), self.tasks.join_next()).await {}
         self.cancel.send_replace(true);

@@ -1,12 +1,11 @@
 //! What the REST interface answers, in Connect's shapes.
 
-use super::workers::{Connector, Standing, Workers};
+use super::workers::{Connector, Phase, Standing, Workers};
 use super::{mask, prometheus};
 use kafka_share_connect::settings::{CONNECTOR_SETTINGS, Setting};
-use kafka_share_connect::{
-    ConnectError, ConnectorConfig, Properties, TargetState, TaskState, TaskStatus, sinks, validate,
-};
+use kafka_share_connect::{ConnectError, ConnectorConfig, Properties, TaskState, TaskStatus, sinks, validate};
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An answer.
@@ -68,15 +67,15 @@ pub(super) async fn answer(workers: &Workers, question: &Question<'_>) -> Answer
     match (question.method, parts.as_slice()) {
         ("GET", []) => Answer::json(
             200,
-            json!({ "version": env!("CARGO_PKG_VERSION"), "commit": "unknown", "kafka_cluster_id": workers.cluster_id }),
+            json!({ "version": env!("CARGO_PKG_VERSION"), "commit": "unknown", "kafka_cluster_id": workers.cluster_id.get() }),
         ),
         ("GET", ["health"]) => Answer::json(200, json!({ "status": "healthy", "message": "the worker runs" })),
-        ("GET", ["metrics"]) => Answer { status: 200, body: Body::Page(prometheus::page(workers).await) },
-        ("GET", ["connectors"]) => list(workers, question).await,
+        ("GET", ["metrics"]) => Answer { status: 200, body: Body::Page(prometheus::page(workers)) },
+        ("GET", ["connectors"]) => list(workers, question),
         ("GET", ["connector-plugins"]) => plugins(),
-        ("PUT", ["connector-plugins", class, "config", "validate"]) => validated(question, class),
+        ("PUT", ["connector-plugins", class, "config", "validate"]) => validated(question, class).await,
         (_, ["connectors", name, rest @ ..]) => match workers.named(name) {
-            Some(connector) => of_connector(workers, connector, question, rest).await,
+            Some(connector) => of_connector(workers, connector, question, rest),
             None => Answer::error(404, format!("Connector {name} not found")),
         },
         (_, [] | ["health" | "metrics" | "connectors" | "connector-plugins"]) => {
@@ -86,43 +85,45 @@ pub(super) async fn answer(workers: &Workers, question: &Question<'_>) -> Answer
     }
 }
 
-async fn of_connector(workers: &Workers, connector: &Arc<Connector>, question: &Question<'_>, rest: &[&str]) -> Answer {
+fn of_connector(workers: &Workers, connector: &Arc<Connector>, question: &Question<'_>, rest: &[&str]) -> Answer {
     let name = &connector.config.name;
     match (question.method, rest) {
-        ("GET", []) => Answer::json(200, info(connector, &connector.standing().await)),
+        ("GET", []) => Answer::json(200, info(connector, &connector.standing())),
         ("GET", ["config"]) => Answer::json(200, mask::properties(&connector.config.properties)),
-        ("GET", ["status"]) => Answer::json(200, status(workers, connector, &connector.standing().await)),
+        ("GET", ["status"]) => Answer::json(200, status(workers, connector, &connector.standing())),
         ("GET", ["topics"]) => Answer::json(200, json!({ name.as_str(): { "topics": connector.config.topics } })),
         ("GET", ["tasks"]) => {
             let config = mask::properties(&connector.config.properties);
-            let count = connector.standing().await.tasks.len();
+            let count = connector.standing().tasks.len();
             let tasks = (0..count).map(|t| json!({ "id": { "connector": name, "task": t }, "config": config }));
             Answer::json(200, tasks.collect())
         }
         ("GET", ["tasks", number, "status"]) => {
-            let standing = connector.standing().await;
+            let standing = connector.standing();
             match number.parse().ok().and_then(|n: usize| standing.tasks.get(n)) {
                 Some(task) => Answer::json(200, task_state(workers, connector, task)),
                 None => Answer::error(404, format!("No status found for task {name}-{number}")),
             }
         }
-        ("POST", ["restart"]) => restart(workers, connector, question).await,
+        ("POST", ["restart"]) => restart(workers, connector, question),
         ("POST", ["tasks", number, "restart"]) => {
-            let count = connector.standing().await.tasks.len();
+            let count = connector.standing().tasks.len();
             match number.parse().ok().filter(|n: &usize| *n < count) {
-                Some(task) => acted(204, 409, connector.restart(task).await),
+                Some(task) => acted(204, 409, connector.restart_task(task)),
                 None => Answer::error(404, format!("Unknown task: {name}-{number}")),
             }
         }
         ("PUT", ["pause"]) => {
-            connector.pause().await;
+            connector.pause();
             Answer::nothing(202)
         }
-        ("PUT", ["resume"]) => acted(202, 500, connector.resume().await),
+        // Puts that are under way may take their time, and so may a start; nobody waits for either here.
+        ("PUT", ["resume"]) => {
+            connector.resume();
+            Answer::nothing(202)
+        }
         ("PUT", ["stop"]) => {
-            // Puts that are under way may take their time.
-            let connector = Arc::clone(connector);
-            tokio::spawn(async move { connector.stop().await });
+            connector.stop();
             Answer::nothing(202)
         }
         (_, [] | ["config" | "status" | "topics" | "tasks" | "restart" | "pause" | "resume" | "stop"])
@@ -140,14 +141,14 @@ fn acted(well: u16, refused: u16, result: Result<(), ConnectError>) -> Answer {
     }
 }
 
-async fn list(workers: &Workers, question: &Question<'_>) -> Answer {
+fn list(workers: &Workers, question: &Question<'_>) -> Answer {
     let (with_status, with_info) = (question.expands("status"), question.expands("info"));
     if !with_status && !with_info {
         return Answer::json(200, workers.connectors.iter().map(|c| json!(c.config.name)).collect());
     }
     let mut all = Map::new();
     for connector in &workers.connectors {
-        let (standing, mut one) = (connector.standing().await, Map::new());
+        let (standing, mut one) = (connector.standing(), Map::new());
         if with_info {
             one.insert("info".into(), info(connector, &standing));
         }
@@ -159,21 +160,22 @@ async fn list(workers: &Workers, question: &Question<'_>) -> Answer {
     Answer::json(200, Value::Object(all))
 }
 
-/// With `includeTasks`, tasks start anew; the connector itself is nothing that could fail and be restarted.
-async fn restart(workers: &Workers, connector: &Connector, question: &Question<'_>) -> Answer {
+/// A connector that did not start is started again. With `includeTasks`, tasks start anew.
+fn restart(workers: &Workers, connector: &Connector, question: &Question<'_>) -> Answer {
+    connector.restart();
     if !question.flag("includeTasks") {
         return Answer::nothing(204);
     }
     let only_failed = question.flag("onlyFailed");
-    for task in connector.standing().await.tasks {
+    for task in connector.standing().tasks {
         if only_failed && !matches!(task.state, TaskState::Failed(_)) {
             continue;
         }
-        if let Err(error) = connector.restart(task.task).await {
+        if let Err(error) = connector.restart_task(task.task) {
             return Answer::error(409, error.to_string());
         }
     }
-    Answer::json(202, status(workers, connector, &connector.standing().await))
+    Answer::json(202, status(workers, connector, &connector.standing()))
 }
 
 fn info(connector: &Connector, standing: &Standing) -> Value {
@@ -188,14 +190,13 @@ fn info(connector: &Connector, standing: &Standing) -> Value {
 }
 
 fn status(workers: &Workers, connector: &Connector, standing: &Standing) -> Value {
-    let state = match standing.target {
-        TargetState::Started => "RUNNING",
-        TargetState::Paused => "PAUSED",
-        TargetState::Stopped => "STOPPED",
-    };
+    let mut of_connector = json!({ "state": standing.state(), "worker_id": workers.id, "version": connector.version });
+    if let Phase::Failed(error) = &standing.phase {
+        of_connector["trace"] = json!(mask::text(&error.to_string()));
+    }
     json!({
         "name": connector.config.name,
-        "connector": { "state": state, "worker_id": workers.id, "version": connector.version },
+        "connector": of_connector,
         "tasks": standing.tasks.iter().map(|t| task_state(workers, connector, t)).collect::<Vec<_>>(),
         "type": "sink",
     })
@@ -216,12 +217,18 @@ fn plugins() -> Answer {
     Answer::json(200, sinks::CLASSES.iter().map(plugin).collect())
 }
 
-fn validated(question: &Question<'_>, class: &str) -> Answer {
+/// Settings in one validation; a connector has some dozens.
+const MAX_SETTINGS: usize = 1_000;
+
+async fn validated(question: &Question<'_>, class: &str) -> Answer {
     let text = String::from_utf8_lossy(question.body);
-    let properties = match ConnectorConfig::properties_of(&text) {
+    let mut properties = match ConnectorConfig::properties_of(&text) {
         Ok(properties) => properties,
         Err(error) => return Answer::error(400, error.to_string()),
     };
+    if properties.len() > MAX_SETTINGS {
+        return Answer::error(400, format!("{} settings: at most {MAX_SETTINGS} are looked at", properties.len()));
+    }
     match properties.get("connector.class") {
         Some(other) if other != class => {
             let text = format!("connector.class={other} in the body, and {class} in the path");
@@ -229,33 +236,39 @@ fn validated(question: &Question<'_>, class: &str) -> Answer {
         }
         _ => {}
     }
-    let mut properties = properties;
     properties.insert("connector.class".into(), class.to_owned());
-    let result = validate(question.worker, &properties, sinks::connector);
-    let shown = mask::properties(&properties);
-    let mut names: Vec<String> = CONNECTOR_SETTINGS.iter().map(|s| s.name.to_owned()).collect();
-    let more = result.errors.iter().map(|p| &p.setting).chain(properties.keys());
-    for name in more {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
+    let (worker, class) = (question.worker.clone(), class.to_owned());
+    // Names that nobody knows are compared with all that are known, which takes a while where there are many.
+    let result = tokio::task::spawn_blocking(move || validation(&worker, &properties, &class)).await;
+    match result {
+        Ok(body) => Answer::json(200, body),
+        Err(error) => Answer::error(500, format!("the sink panicked over its settings: {error}")),
     }
-    let config = |name: &String| {
-        let of_this = result.errors.iter().filter(|p| p.setting == *name);
-        let errors: Vec<String> = of_this.map(|p| mask::text(&p.message)).collect();
-        let known = CONNECTOR_SETTINGS.iter().find(|s| s.name == name);
+}
+
+fn validation(worker: &Properties, properties: &Properties, class: &str) -> Value {
+    let result = validate(worker, properties, sinks::connector);
+    let shown = mask::properties(properties);
+    let mut errors: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for problem in &result.errors {
+        errors.entry(&problem.setting).or_default().push(mask::text(&problem.message));
+    }
+    let known: BTreeMap<&str, &Setting> = CONNECTOR_SETTINGS.iter().map(|s| (s.name, s)).collect();
+    let mut more: BTreeSet<&str> = properties.keys().map(String::as_str).chain(errors.keys().copied()).collect();
+    more.retain(|name| !known.contains_key(name));
+    let config = |name: &str| {
         json!({
-            "definition": definition(name, known),
+            "definition": definition(name, known.get(name).copied()),
             "value": {
-                "name": name, "value": shown.get(name), "recommended_values": [], "errors": errors, "visible": true,
+                "name": name, "value": shown.get(name), "recommended_values": [],
+                "errors": errors.get(name).cloned().unwrap_or_default(), "visible": true,
             },
         })
     };
-    let body = json!({
+    json!({
         "name": class, "error_count": result.errors.len(), "groups": [],
-        "configs": names.iter().map(config).collect::<Vec<_>>(),
-    });
-    Answer::json(200, body)
+        "configs": CONNECTOR_SETTINGS.iter().map(|s| s.name).chain(more).map(config).collect::<Vec<_>>(),
+    })
 }
 
 fn definition(name: &str, known: Option<&Setting>) -> Value {

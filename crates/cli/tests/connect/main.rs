@@ -177,3 +177,31 @@ async fn wrong_settings_are_named() {
         fails(&bench.connect(base(&[more])).await, 2, words);
     }
 }
+
+/// Without a REST interface there is nobody who could restart it: the others end in order first, and the end says why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_go_on_beside_a_connector_that_does_not_start_and_end_in_order() {
+    let bench = Bench::start(values()).await;
+    let late = serde_json::json!({
+        "name": "late",
+        "config": { "connector.class": "file", "topics": "in", "file": bench.file("missing/out.jsonl") },
+    });
+    std::fs::write(bench.file("late.json"), late.to_string()).expect("file");
+    let config = serde_json::json!({
+        "connector.class": "file", "topics": "in,never", "file": bench.file("out.jsonl"), "file.rotat.bytes": "100",
+    });
+    let mut command = bench.command(config);
+    let run = command.arg(bench.file("late.json")).args(["--stop-when-idle", "6"]).output();
+    let output = tokio::time::timeout(LIMIT, run).await.expect("kshare ends").expect("kshare runs");
+    fails(&output, 2, &["connector \"late\"", "file=", "missing"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for words in [
+        "connector \"late\": FAILED",
+        "copy task 0: STOPPED",
+        "warning: file.rotat.bytes is no setting of a connector: is file.rotate.bytes meant?",
+        "topic \"never\" does not exist",
+    ] {
+        assert!(text.contains(words), "{words:?} is missing in: {text}");
+    }
+    assert_eq!(lines(bench.folder.path()).len(), RECORDS);
+}

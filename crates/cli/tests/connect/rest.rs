@@ -14,14 +14,26 @@ struct Running {
     address: SocketAddr,
 }
 
-/// Starts `kshare connect`, and waits until its REST interface is there.
+/// Starts `kshare connect`, and waits until its REST interface is there and its connector has started.
 async fn start(bench: &Bench, config: Value) -> Running {
-    std::fs::write(bench.file("sink.json"), json!({ "name": "copy", "config": config }).to_string()).expect("file");
+    let running = start_all(bench, &[("copy", config)]).await;
+    running.until("/connectors/copy/status", |s| s["connector"]["state"] == "RUNNING").await;
+    running
+}
+
+async fn start_all(bench: &Bench, connectors: &[(&str, Value)]) -> Running {
+    let mut files = Vec::new();
+    for (name, config) in connectors {
+        files.push(bench.file(&format!("{name}.json")));
+        let text = json!({ "name": name, "config": config }).to_string();
+        std::fs::write(files.last().expect("a file"), text).expect("file");
+    }
     let worker = bench.file("worker.properties");
     let text = std::fs::read_to_string(&worker).expect("file");
     std::fs::write(&worker, text + "listeners=http://127.0.0.1:0\n").expect("file");
     let mut process = Command::new(env!("CARGO_BIN_EXE_kshare"))
-        .args(["connect", &worker, &bench.file("sink.json")])
+        .args(["connect", &worker])
+        .args(&files)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -47,7 +59,8 @@ impl Running {
     async fn ask_with(&self, method: &str, path: &str, head: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.expect("connection");
         let length = body.len();
-        let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{head}\r\n{body}");
+        let host = if head.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        let request = format!("{method} {path} HTTP/1.1\r\nContent-Length: {length}\r\n{host}{head}\r\n{body}");
         let mut answer = String::new();
         let talk = async {
             // The server need not read all of what it refuses.
@@ -106,9 +119,8 @@ async fn connectors_are_shown_paused_resumed_and_stopped() {
         "connection.url": "postgres://me:s3cret@host/db",
     });
     let running = start(&bench, config).await;
-    let (status, root) = running.ask("GET", "/").await;
-    assert_eq!((status, root["version"].as_str()), (200, Some(env!("CARGO_PKG_VERSION"))));
-    assert!(root["kafka_cluster_id"].as_str().is_some_and(|id| !id.is_empty()), "{root}");
+    let root = running.until("/", |root| root["kafka_cluster_id"].as_str().is_some_and(|id| !id.is_empty())).await;
+    assert_eq!(root["version"].as_str(), Some(env!("CARGO_PKG_VERSION")));
     assert_eq!(running.ask("GET", "/connectors").await, (200, json!(["copy"])));
     let (_, info) = running.ask("GET", "/connectors/copy").await;
     assert_eq!((&info["name"], &info["type"]), (&json!("copy"), &json!("sink")));
@@ -141,6 +153,11 @@ async fn connectors_are_shown_paused_resumed_and_stopped() {
     assert_eq!(running.ask("POST", "/connectors/copy/tasks/0/restart").await.0, 409);
     assert_eq!(running.ask("PUT", "/connectors/copy/resume").await.0, 202);
     running.until("/connectors/copy/status", |s| states(s, "RUNNING")).await;
+    // Whatever is told in a row, the last counts.
+    for order in ["stop", "resume", "stop", "resume"] {
+        assert_eq!(running.ask("PUT", &format!("/connectors/copy/{order}")).await.0, 202);
+    }
+    running.until("/connectors/copy/status", |s| states(s, "RUNNING") && s["connector"]["state"] == "RUNNING").await;
     drop(running.process);
 }
 
@@ -188,9 +205,17 @@ async fn wrong_requests_are_refused_in_connects_form() {
         assert_eq!((status, body["error_code"].as_u64()), (code, Some(u64::from(code))), "{method} {path}: {body}");
         assert!(body["message"].as_str().is_some_and(|m| !m.is_empty()), "{method} {path}: {body}");
     }
-    let origin = "Origin: http://elsewhere.example\r\n";
-    assert_eq!(running.ask_with("PUT", "/connectors/copy/stop", origin, "").await.0, 403);
-    let long = "x".repeat(2 * 1024 * 1024);
+    for head in
+        ["Origin: http://elsewhere.example\r\n", "Host: elsewhere.example\r\n", "Host: elsewhere.example:8083\r\n"]
+    {
+        assert_eq!(running.ask_with("PUT", "/connectors/copy/stop", head, "").await.0, 403, "{head}");
+    }
+    assert_eq!(running.ask_with("GET", "/", "Host: LocalHost\r\n", "").await.0, 200);
+    let many: serde_json::Map<String, Value> = (0..2_000).map(|i| (format!("a{i}"), json!("x"))).collect();
+    let path = "/connector-plugins/file/config/validate";
+    let (status, body) = running.ask_with("PUT", path, "", &Value::Object(many).to_string()).await;
+    assert!(status == 400 && body.contains("2000 settings"), "{status} {body}");
+    let long = "x".repeat(1024 * 1024);
     let (status, _) = running.ask_with("PUT", "/connector-plugins/file/config/validate", "", &long).await;
     assert_eq!(status, 413);
     let settings =
@@ -207,4 +232,37 @@ async fn wrong_requests_are_refused_in_connects_form() {
     assert!(!body.to_string().contains("s3cret"), "{body}");
     let (_, plugins) = running.ask("GET", "/connector-plugins").await;
     assert!(plugins.as_array().is_some_and(|all| all.iter().any(|p| p["class"] == "kafka")), "{plugins}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connector_that_does_not_start_is_failed_and_the_worker_stays_up() {
+    let bench = Bench::start(values()).await;
+    let file = |path: &str| json!({ "connector.class": "file", "topics": "in", "file": bench.file(path) });
+    let mut other = file("out.jsonl");
+    other["share.group.id"] = json!("connect-copy");
+    // Both name one file, which one of them is too late for; the third's folder is not there.
+    let connectors = [("copy", file("out.jsonl")), ("late", file("missing/out.jsonl")), ("other", other)];
+    let running = start_all(&bench, &connectors).await;
+    let failed = running.until("/connectors/late/status", |s| s["connector"]["state"] == "FAILED").await;
+    let trace = failed["connector"]["trace"].as_str().expect("a trace");
+    assert!(trace.contains("file=") && trace.contains("missing"), "{failed}");
+    assert_eq!(failed["tasks"], json!([]));
+    let ends = [
+        running.until("/connectors/copy/status", |s| s["connector"]["state"] != "UNASSIGNED").await,
+        running.until("/connectors/other/status", |s| s["connector"]["state"] != "UNASSIGNED").await,
+    ];
+    let states: Vec<&Value> = ends.iter().map(|s| &s["connector"]["state"]).collect();
+    assert!(states.contains(&&json!("RUNNING")) && states.contains(&&json!("FAILED")), "{ends:?}");
+    assert!(
+        ends.iter().any(|s| s["connector"]["trace"].as_str().is_some_and(|t| t.contains("holds its lock"))),
+        "{ends:?}"
+    );
+    running.until_metric("kafka_connect_share_sink_task_metrics_records_accepted_total", RECORDS as f64).await;
+    let (_, page) = running.ask_with("GET", "/metrics", "", "").await;
+    assert!(page.contains("kafka_connect_worker_metrics_connector_startup_failure_total 2"), "{page}");
+    // Mended, it is started again.
+    std::fs::create_dir(bench.file("missing")).expect("folder");
+    assert_eq!(running.ask("POST", "/connectors/late/restart").await.0, 204);
+    running.until("/connectors/late/status", |s| s["connector"]["state"] == "RUNNING").await;
+    drop(running.process);
 }

@@ -24,7 +24,7 @@ pub use deserialize::{
 };
 pub use outcomes::{CommitOutcomes, OutcomeStream};
 pub use owned::OwnedShareRecord;
-pub use records::{RecordId, ShareRecord, ShareRecordIter, ShareRecords};
+pub use records::{PartitionRecords, RecordId, ShareRecord, ShareRecordIter, ShareRecords};
 pub use stream::ShareRecordStream;
 
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata};
@@ -171,6 +171,15 @@ impl KafkaShareConsumer {
         self.shared.extend_lock(record)
     }
 
+    /// Renews the locks of all records of a poll that nothing was said of yet, as [`extend_lock`](Self::extend_lock) renews one;
+    /// answers how many.
+    ///
+    /// # Errors
+    /// Records of another consumer.
+    pub fn extend_locks(&self, records: &ShareRecords) -> Result<usize> {
+        self.shared.extend_locks(records)
+    }
+
     /// When the lock of a delivered record ends, with its renewals; `None` where it is lost or acknowledged for good.
     #[must_use]
     pub fn lock_deadline(&self, record: RecordId) -> Option<std::time::Instant> {
@@ -186,7 +195,8 @@ impl KafkaShareConsumer {
         self.shared.acknowledge_offset(topic, partition, offset, ack)
     }
 
-    /// Acknowledges all records of a poll that nothing was said of yet; answers how many.
+    /// Acknowledges all records of a poll that nothing was said of yet; answers how many. Where a renewal by
+    /// [`extend_lock`](Self::extend_lock) is on its way, the acknowledgement follows it.
     ///
     /// # Errors
     /// In implicit mode; records of another consumer.

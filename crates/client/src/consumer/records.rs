@@ -66,6 +66,76 @@ impl ShareRecords {
     pub fn iter(&self) -> ShareRecordIter<'_> {
         ShareRecordIter { records: self, chunk: 0, entry: 0 }
     }
+
+    /// The record at a place, counted from 0 in the order of [`iter`](Self::iter).
+    #[must_use]
+    pub fn get(&self, mut index: usize) -> Option<ShareRecord<'_>> {
+        for part in self.partitions() {
+            match part.chunk.entries().get(index) {
+                Some(entry) => return Some(part.record(entry)),
+                None => index -= part.len(),
+            }
+        }
+        None
+    }
+
+    /// The records in parts that are of one share-partition each, in the order of [`iter`](Self::iter): what is the same for
+    /// all of them need not be looked at for each. A share-partition may have several parts in one poll.
+    pub fn partitions(&self) -> impl Iterator<Item = PartitionRecords<'_>> {
+        let consumer = self.shared.number;
+        self.chunks.iter().zip(&self.names).map(move |(chunk, topic)| PartitionRecords { topic, consumer, chunk })
+    }
+}
+
+/// Records of one share-partition in a poll; see [`ShareRecords::partitions`].
+#[derive(Debug, Clone, Copy)]
+pub struct PartitionRecords<'a> {
+    topic: &'a Str,
+    consumer: u32,
+    chunk: &'a Chunk,
+}
+
+impl<'a> PartitionRecords<'a> {
+    /// Topic.
+    #[must_use]
+    pub fn topic(&self) -> &'a Str {
+        self.topic
+    }
+
+    /// Id of the topic.
+    #[must_use]
+    pub fn topic_id(&self) -> Uuid {
+        self.chunk.tp().topic_id
+    }
+
+    /// Partition, from 0.
+    #[must_use]
+    pub fn partition(&self) -> i32 {
+        self.chunk.tp().partition
+    }
+
+    /// Number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.chunk.entries().len()
+    }
+
+    /// Whether there are none; a poll hands out no such part.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunk.entries().is_empty()
+    }
+
+    /// The records, in offset order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ShareRecord<'a>> + use<'a> {
+        let part = *self;
+        self.chunk.entries().iter().map(move |entry| part.record(entry))
+    }
+
+    #[inline]
+    fn record(&self, entry: &Entry) -> ShareRecord<'a> {
+        ShareRecord::read(self.topic.as_str(), self.consumer, self.chunk, entry)
+    }
 }
 
 impl<'a> IntoIterator for &'a ShareRecords {

@@ -377,6 +377,13 @@ impl Shared {
         self.with(|m, now| m.extend_lock(now, handle)).map_err(ack_error)
     }
 
+    pub(super) fn extend_locks(&self, records: &ShareRecords) -> Result<usize> {
+        if records.shared().number != self.number {
+            return Err(ack_error(AckError::NotHeld));
+        }
+        Ok(self.with(|m, now| m.extend_chunks(now, records.chunks())))
+    }
+
     /// Handle of a record that this consumer delivered.
     pub(super) fn own(&self, id: RecordId) -> Result<RecordHandle> {
         if id.consumer == self.number { Ok(id.handle) } else { Err(ack_error(AckError::NotHeld)) }

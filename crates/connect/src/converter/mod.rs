@@ -104,13 +104,26 @@ impl Converter {
     ///
     /// # Errors
     /// As [`Converter::convert`].
+    #[inline]
     pub fn read(
         self,
         bytes: Option<&[u8]>,
         schemas: &mut SchemaCache,
         share: impl FnOnce(&[u8]) -> Bytes,
     ) -> Result<Data, ConnectError> {
-        let Some(bytes) = bytes else { return Ok(Data::Null) };
+        match (bytes, self) {
+            (None, _) => Ok(Data::Null),
+            (Some(bytes), Converter::Bytes) => Ok(Data::Bytes(share(bytes))),
+            (Some(bytes), _) => self.read_other(bytes, schemas, share),
+        }
+    }
+
+    fn read_other(
+        self,
+        bytes: &[u8],
+        schemas: &mut SchemaCache,
+        share: impl FnOnce(&[u8]) -> Bytes,
+    ) -> Result<Data, ConnectError> {
         Ok(match self {
             Converter::Bytes => Data::Bytes(share(bytes)),
             Converter::Simple => simple::read(bytes, share),

@@ -1,12 +1,15 @@
 //! `file`: JSON lines. Each record is one object; the file is synced to disk before records are acknowledged.
 
+mod own_file;
+
 use crate::{ConnectError, Data, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext};
 use async_trait::async_trait;
+use own_file::{Refusal, open};
 use serde_json::json;
-use std::io::{self, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
-use tokio::fs::{File, OpenOptions};
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
 
 pub(super) struct FileConnector;
 
@@ -34,6 +37,10 @@ impl SinkConnector for FileConnector {
 ///
 /// No line is ever left half written before another: after a failed write the file is cut back to its last whole line before
 /// anything else is written, and half a line that a process left that died is cut off at the start.
+///
+/// A file has one writer: each task holds a lock on its own (advisory; the system frees it when the process ends), and a second
+/// connector or worker on the same path is refused. So is a file with something in it that this sink has not written: nothing
+/// is ever cut off or appended there.
 #[derive(Debug, Default)]
 pub struct FileSink {
     lines: Option<Lines>,
@@ -75,42 +82,6 @@ fn line(record: &SinkRecord) -> String {
         "headers": record.headers.iter().map(header).collect::<Vec<_>>(),
     });
     object.to_string() + "\n"
-}
-
-async fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).read(true).append(true).open(path).await
-}
-
-/// Cuts off half a line at the end, which a process left that died while it wrote: none of its records was acknowledged. A
-/// whole line that lacks its end gets it.
-async fn mend_end(file: &mut File) -> io::Result<()> {
-    const STEP: u64 = 64 << 10;
-    let len = file.metadata().await?.len();
-    let (mut tail, mut start) = (Vec::new(), len);
-    let newline = loop {
-        if start == 0 {
-            break None;
-        }
-        let from = start.saturating_sub(STEP);
-        let mut part = vec![0; usize::try_from(start - from).unwrap_or(0)];
-        file.seek(SeekFrom::Start(from)).await?;
-        file.read_exact(&mut part).await?;
-        part.append(&mut tail);
-        (tail, start) = (part, from);
-        if let Some(at) = tail.iter().rposition(|b| *b == b'\n') {
-            break Some(at);
-        }
-    };
-    let last = &tail[newline.map_or(0, |at| at + 1)..];
-    if last.is_empty() {
-        return Ok(());
-    }
-    if serde_json::from_slice::<serde_json::Value>(last).is_ok_and(|v| v.is_object()) {
-        file.write_all(b"\n").await?;
-        return file.flush().await;
-    }
-    tracing::warn!(bytes = last.len(), "half a line at the end of the file is cut off");
-    file.set_len(len - last.len() as u64).await
 }
 
 impl Lines {
@@ -157,7 +128,7 @@ impl Lines {
             number += 1;
         };
         tokio::fs::rename(&self.path, old).await?;
-        self.file = open(&self.path).await?;
+        self.file = open(&self.path).await.map_err(io::Error::other)?;
         // The names, too, must be there after the power was out.
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder).await?.sync_all().await
@@ -172,12 +143,8 @@ impl SinkTask for FileSink {
 
     async fn start(&mut self, context: SinkTaskContext, properties: &Properties) -> Result<(), ConnectError> {
         let (path, rotate) = (path(properties, context.task())?, rotate_bytes(properties)?);
-        let fail = |e: io::Error| ConnectError::config(format!("file={}: {e}", path.display()));
-        let mut file = open(&path).await.map_err(fail)?;
-        // Pipes and devices have no end to look at.
-        if file.metadata().await.map_err(fail)?.is_file() {
-            mend_end(&mut file).await.map_err(fail)?;
-        }
+        let fail = |e: Refusal| ConnectError::config(format!("file={}: {e}", path.display()));
+        let file = open(&path).await.map_err(fail)?;
         self.lines = Some(Lines { file, path, rotate, torn: None });
         Ok(())
     }
@@ -273,24 +240,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_dead_process_left_half_written_is_cut_off() {
+    async fn what_was_written_before_is_appended_to_and_a_second_sink_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
-        let long = "x".repeat(200_000);
-        for (left, kept) in [
-            ("", 0),
-            ("{\"va", 0),
-            ("{\"value\":1}\n{\"value\":", 1),
-            ("{\"value\":1}\n{\"value\":2}", 2),
-            (&format!("{{\"value\":1}}\n{{\"value\":\"{long}"), 1),
-        ] {
-            std::fs::write(&path, left).unwrap();
-            let mut sink = started(&path, &[]).await;
-            sink.put(&[record("new")]).await.unwrap();
-            sink.stop().await;
-            let values = values(&path);
-            assert_eq!((values.len(), values.last().unwrap().as_str()), (kept + 1, "\"new\""));
-        }
+        let mut sink = started(&path, &[]).await;
+        sink.put(&[record("1")]).await.unwrap();
+        let properties = Properties::from([("file".to_owned(), path.display().to_string())]);
+        let context = SinkTaskContext::new(0, None, None);
+        let error = FileSink::default().start(context, &properties).await.unwrap_err().to_string();
+        assert!(error.contains("file=") && error.contains("holds its lock"), "{error}");
+        sink.stop().await;
+        let mut half = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        io::Write::write_all(&mut half, b"{\"topic\":\"t\",\"par").unwrap();
+        let mut sink = started(&path, &[]).await;
+        sink.put(&[record("2")]).await.unwrap();
+        sink.stop().await;
+        assert_eq!(values(&path), ["\"1\"", "\"2\""]);
+        std::fs::write(&path, "my notes").unwrap();
+        let context = SinkTaskContext::new(0, None, None);
+        let error = FileSink::default().start(context, &properties).await.unwrap_err().to_string();
+        assert!(error.contains("not what this sink writes"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes");
     }
 
     #[tokio::test]

@@ -1,37 +1,49 @@
 //! From records as they were polled to records as sinks see them.
 
 use super::WorkerShareSinkTask;
-use crate::batch::{Batch, Converted, Fate};
-use crate::held::Held;
-use crate::{ConnectError, SinkRecord, Tolerance};
-use kafka_share::{ShareRecord, ShareRecords, Str};
+use crate::batch::Batch;
+use crate::rows::{Converted, Fate};
+use crate::{ConnectError, Data, SinkRecord, Tolerance};
+use kafka_share::{ShareRecord, ShareRecords};
 use std::sync::atomic::Ordering;
+
+type Headers = Vec<(String, Data)>;
 
 impl WorkerShareSinkTask {
     pub(super) fn convert_all(&mut self, polled: &ShareRecords, batch: &mut Batch<'_>, converted: &mut Converted) {
         converted.records.reserve(polled.len());
-        converted.rows.reserve(polled.len());
-        let (mut topic, mut held) = (Str::default(), Held::default());
-        for (row, record) in polled.iter().enumerate() {
-            if topic != record.topic() {
-                topic = Str::from(record.topic());
-            }
-            held.add(&topic, record.partition(), record.offset());
-            batch.push(&record);
-            match self.convert(&topic, &record) {
-                Ok(Some(record)) => {
-                    converted.records.push(record);
-                    converted.rows.push(row);
+        let mut row = 0;
+        for part in polled.partitions() {
+            let topic = self.topics.of(part.topic());
+            for record in part.iter() {
+                batch.note_delivery(record.delivery_count());
+                match self.convert(&record) {
+                    Ok((key, value, headers)) => {
+                        let of_sink = SinkRecord::of_topic(&topic, &record, key, value, headers);
+                        if self.config.transforms.is_empty() {
+                            converted.push(row, of_sink);
+                        } else {
+                            self.transform(row, of_sink, batch, converted);
+                        }
+                    }
+                    Err(error) => self.bad_record(batch, row, &error.to_string()),
                 }
-                // A transform has dropped it: there is nothing to put.
-                Ok(None) => batch.rows[row].fate = Fate::Accept,
-                Err(error) => self.bad_record(batch, row, &error.to_string()),
+                row += 1;
             }
         }
-        self.counters.holds(held);
     }
 
-    fn convert(&mut self, topic: &Str, record: &ShareRecord<'_>) -> Result<Option<SinkRecord>, ConnectError> {
+    fn transform(&self, row: usize, record: SinkRecord, batch: &mut Batch<'_>, converted: &mut Converted) {
+        match self.config.transforms.apply(record) {
+            Ok(Some(record)) => converted.push(row, record),
+            // Dropped: there is nothing to put.
+            Ok(None) => batch.fates.set(row, Fate::Accept),
+            Err(error) => self.bad_record(batch, row, &error.to_string()),
+        }
+    }
+
+    #[inline]
+    fn convert(&mut self, record: &ShareRecord<'_>) -> Result<(Data, Data, Headers), ConnectError> {
         let of = |what: &str, error| ConnectError::fatal(format!("{what}: {error}"));
         let (config, [keys, values, names]) = (&self.config, &mut self.schemas);
         let share = |part: &[u8]| record.share(part);
@@ -44,8 +56,7 @@ impl WorkerShareSinkTask {
             let value = value.map_err(|e| of(&format!("header {name}"), e))?;
             headers.push((name, value));
         }
-        let record = SinkRecord::of_topic(topic, record, key, value, headers);
-        if config.transforms.is_empty() { Ok(Some(record)) } else { config.transforms.apply(record) }
+        Ok((key, value, headers))
     }
 
     pub(super) fn bad_record(&self, batch: &mut Batch<'_>, row: usize, error: &str) {
@@ -57,10 +68,10 @@ impl WorkerShareSinkTask {
                 meters.error_logged();
                 meters.skipped.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(connector = %self.config.name, task = self.number, record = place, error, "record rejected");
-                batch.rows[row].fate = Fate::Reject;
+                batch.fates.set(row, Fate::Reject);
             }
             Tolerance::None => {
-                batch.rows[row].fate = Fate::Release;
+                batch.fates.set(row, Fate::Release);
                 let text = format!("{place}: {error} (errors.tolerance=all would reject the record and go on)");
                 batch.failure.get_or_insert(ConnectError::Fatal(text));
             }

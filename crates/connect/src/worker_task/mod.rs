@@ -4,7 +4,7 @@ mod convert;
 mod put;
 mod settle;
 
-use crate::batch::{Batch, Converted, Fate, Row};
+use crate::batch::Batch;
 use crate::converter::SchemaCache;
 use crate::error::Blame;
 use crate::group::client_config;
@@ -12,7 +12,9 @@ use crate::held::Held;
 use crate::metrics::Counted;
 use crate::orders::{CLOSE, Cut, Orders};
 use crate::renewal::Renewal;
+use crate::rows::{Converted, Fate, Fates, Rows};
 use crate::status::{TargetState, TaskCounters};
+use crate::topic_name::Topics;
 use crate::{ConnectError, ConnectorConfig, DeliverySemantics, SinkTask, SinkTaskContext, SourceGroup};
 use kafka_share::{
     AcknowledgementMode, Admin, ErrorKind, KafkaShareConsumer, ShareConsumerBuilder, ShareRecords,
@@ -46,8 +48,9 @@ pub struct WorkerShareSinkTask {
     schemas: [SchemaCache; 3],
     /// When the sink was flushed last.
     flushed: Instant,
+    topics: Topics,
     /// Room of the batch before, for the next one.
-    room: (Converted, Vec<Row>),
+    room: (Converted, Fates),
 }
 
 impl std::fmt::Debug for WorkerShareSinkTask {
@@ -110,6 +113,7 @@ impl WorkerShareSinkTask {
             counters,
             schemas,
             flushed,
+            topics: Topics::default(),
             room: Default::default(),
         })
     }
@@ -170,7 +174,7 @@ impl WorkerShareSinkTask {
             }
             self.counters.read.fetch_add(records.len() as u64, Ordering::Relaxed);
             self.counters.meters.polled(records.len(), self.consumer.assigned_partitions());
-            if self.batch(&records, orders).await? {
+            if self.batch(&Arc::new(records), orders).await? {
                 // Each release costs a delivery, and the limit of these is low: what is down gets time to come back.
                 orders.interrupt_within(pause).await;
                 pause = (pause * 2).min(RELEASE_PAUSE_MAX);
@@ -205,16 +209,17 @@ impl WorkerShareSinkTask {
     }
 
     /// One poll's records: converted, put, acknowledged. Answers whether some were released.
-    async fn batch(&mut self, records: &ShareRecords, orders: &Orders) -> Result<bool, ConnectError> {
+    async fn batch(&mut self, records: &Arc<ShareRecords>, orders: &Orders) -> Result<bool, ConnectError> {
         let lock = self.consumer.acquisition_lock_timeout();
-        let renewal = Renewal::new(Vec::with_capacity(records.len()), lock).telling(Arc::clone(&self.counters));
-        let (mut converted, rows) = std::mem::take(&mut self.room);
-        let mut batch = Batch::new(records, rows, renewal);
+        self.counters.holds(Held(Some(Arc::clone(records))));
+        let renewal = Renewal::of(Arc::clone(records), lock).telling(Arc::clone(&self.counters));
+        let (mut converted, fates) = std::mem::take(&mut self.room);
+        let mut batch = Batch::new(records, fates, renewal);
         self.convert_all(records, &mut batch, &mut converted);
         self.counters.deliveries.store(batch.most_deliveries(), Ordering::Relaxed);
         self.counters.meters.count(Counted::Redelivered, batch.redelivered());
         self.put_all(&converted, &mut batch, orders).await;
-        if self.producer.is_none() && batch.has(Fate::Accept) {
+        if self.producer.is_none() && batch.fates.has(Fate::Accept) {
             self.flush(&mut batch, orders).await;
             self.judge_all_flushed(&converted, &mut batch);
         }
@@ -225,13 +230,12 @@ impl WorkerShareSinkTask {
             failure.add(&format!("; what was not accepted of its batch is released: {}", self.counters.held()));
         }
         let settled = self.settle(records, &mut batch, orders).await;
-        let released = batch.has(Fate::Release);
+        let released = batch.fates.has(Fate::Release);
         self.judge_time(&batch);
         self.counters.deliveries.store(0, Ordering::Relaxed);
         self.counters.holds(Held::default());
         converted.clear();
-        batch.rows.clear();
-        self.room = (converted, batch.rows);
+        self.room = (converted, batch.fates);
         batch.failure.map_or(settled.map(|()| released), Err)
     }
 
@@ -248,7 +252,7 @@ impl WorkerShareSinkTask {
         let (lock, took) = (lock.unwrap_or_default().as_millis(), took.as_millis());
         if slow && !said {
             tracing::warn!(
-                connector = %self.config.name, task = self.number, took_ms = took, lock_ms = lock, records = batch.rows.len(),
+                connector = %self.config.name, task = self.number, took_ms = took, lock_ms = lock, records = batch.fates.len(),
                 "put and commit take longer than the acquisition lock: raise share.acquisition.lock.timeout.ms, or lower consumer.override.max.poll.records"
             );
         } else if said && !slow {
@@ -269,11 +273,10 @@ impl WorkerShareSinkTask {
         };
         self.counters.meters.error_logged();
         tracing::warn!(connector = %self.config.name, task = self.number, %error, "flush failed, records released");
-        let accepted: Vec<usize> = (0..batch.rows.len()).filter(|i| batch.rows[*i].fate == Fate::Accept).collect();
-        batch.decide(&accepted, Fate::Release);
+        batch.fates.turn(Fate::Accept, Fate::Release);
         batch.cut |= cut;
         if cut || error.blame() != Blame::Passing {
-            batch.fail(&[], error);
+            batch.fail(Rows::NONE, error);
         }
     }
 

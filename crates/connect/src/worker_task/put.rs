@@ -1,10 +1,11 @@
 //! Putting records: again after errors that pass, in parts after those that do not, and not for ever.
 
 use super::{COMMIT, COMMIT_PAUSE, RETRY_PAUSE, WorkerShareSinkTask};
-use crate::batch::{Batch, Converted, Fate, Part, PutError};
+use crate::batch::{Batch, PutError};
 use crate::error::Blame;
 use crate::metrics::Counted;
 use crate::orders::{CLOSE, Cut, Orders};
+use crate::rows::{Converted, Fate, Part, Rows};
 use crate::task::Report;
 use crate::{ConnectError, SinkRecord, Tolerance};
 use kafka_share::{AckType, ErrorKind, ShareAcknowledgements, TransactionalProducer};
@@ -21,14 +22,14 @@ impl WorkerShareSinkTask {
         let mut parts: Vec<Range<usize>> = Vec::from([Range { start: 0, end: converted.records.len() }]);
         while let Some(range) = parts.pop() {
             let part = converted.part(range.clone());
-            if part.rows.is_empty() {
+            if part.records.is_empty() {
                 continue;
             }
             match self.put_with_retries(part, batch, orders).await {
                 Ok(reports) if self.must_leave_out(part.records, &reports) => {
                     self.judge(part, &reports, batch);
                     self.abort(part.rows, batch, orders).await;
-                    parts.extend(batch.take_accepted_runs(&range, &converted.rows));
+                    parts.extend(batch.take_accepted_runs(&range, converted));
                 }
                 Ok(reports) => {
                     self.judge(part, &reports, batch);
@@ -38,7 +39,9 @@ impl WorkerShareSinkTask {
                 }
                 Err(PutError { blame, error }) => match blame {
                     Blame::Passing => self.release(part.rows, &error, batch),
-                    Blame::Record if part.rows.len() == 1 => self.bad_record(batch, part.rows[0], &error.to_string()),
+                    Blame::Record if range.len() == 1 => {
+                        self.bad_record(batch, converted.row(range.start), &error.to_string());
+                    }
                     Blame::Record => {
                         let middle = range.start + range.len() / 2;
                         parts.push(middle..range.end);
@@ -64,10 +67,10 @@ impl WorkerShareSinkTask {
         if reports.is_empty() {
             return batch.decide(part.rows, Fate::Accept);
         }
-        for (row, record) in part.rows.iter().zip(part.records) {
+        for (row, record) in part.rows.into_iter().zip(part.records) {
             match reports.iter().find(|r| r.is_about(record)) {
-                Some(report) => self.bad_record(batch, *row, &report.error),
-                None => batch.rows[*row].fate = Fate::Accept,
+                Some(report) => self.bad_record(batch, row, &report.error),
+                None => batch.fates.set(row, Fate::Accept),
             }
         }
     }
@@ -78,15 +81,15 @@ impl WorkerShareSinkTask {
         if reports.is_empty() {
             return Ok(());
         }
-        for (row, record) in part.rows.iter().zip(part.records) {
+        for (row, record) in part.rows.into_iter().zip(part.records) {
             let Some(report) = reports.iter().find(|r| r.is_about(record)) else { continue };
-            if batch.rows[*row].fate != Fate::Accept {
+            if batch.fates.of(row) != Fate::Accept {
                 continue;
             }
             if self.producer.is_some() && self.config.tolerance == Tolerance::None {
-                return Err(ConnectError::fatal(format!("{}: {}", batch.place(*row), report.error)));
+                return Err(ConnectError::fatal(format!("{}: {}", batch.place(row), report.error)));
             }
-            self.bad_record(batch, *row, &report.error);
+            self.bad_record(batch, row, &report.error);
         }
         Ok(())
     }
@@ -97,7 +100,7 @@ impl WorkerShareSinkTask {
         let _ = self.judge_flushed(converted.part(0..converted.records.len()), batch);
     }
 
-    fn release(&self, rows: &[usize], error: &dyn std::fmt::Display, batch: &mut Batch<'_>) {
+    fn release(&self, rows: Rows<'_>, error: &dyn std::fmt::Display, batch: &mut Batch<'_>) {
         self.counters.meters.error_logged();
         tracing::warn!(connector = %self.config.name, task = self.number, %error, records = rows.len(), "records released");
         batch.decide(rows, Fate::Release);
@@ -166,7 +169,7 @@ impl WorkerShareSinkTask {
 
     /// Aborts the open transaction, again while it does not end in time: the same producer cannot go on before. Where it
     /// cannot be, the task fails, and the next one's producer settles it; where the task is told to stop, so it does.
-    async fn abort(&mut self, rows: &[usize], batch: &mut Batch<'_>, orders: &Orders) {
+    async fn abort(&mut self, rows: Rows<'_>, batch: &mut Batch<'_>, orders: &Orders) {
         let Some(producer) = self.producer.clone() else { return };
         loop {
             let aborting = async {
@@ -240,13 +243,12 @@ impl WorkerShareSinkTask {
     async fn commit_transaction(
         &mut self,
         producer: &TransactionalProducer,
-        rows: &[usize],
+        rows: Rows<'_>,
         batch: &mut Batch<'_>,
     ) -> kafka_share::Result<()> {
         let ack = |fate: Fate| if fate == Fate::Reject { AckType::Reject } else { AckType::Accept };
-        let ids: Vec<_> = rows.iter().map(|i| (batch.rows[*i].id, ack(batch.rows[*i].fate))).collect();
+        let ids: Vec<_> = batch.ids(rows).map(|(id, fate)| (id, ack(fate))).collect();
         let rejected = ids.iter().filter(|(_, ack)| *ack == AckType::Reject).count() as u64;
-        batch.renewal.forget(ids.iter().map(|(id, _)| *id));
         let consumer = &self.consumer;
         let committed = async {
             let acks = ShareAcknowledgements::from_record_ids(consumer, ids)?;

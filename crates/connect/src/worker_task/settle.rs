@@ -2,9 +2,10 @@
 
 use super::{COMMIT, WorkerShareSinkTask};
 use crate::ConnectError;
-use crate::batch::{Batch, Fate};
+use crate::batch::Batch;
 use crate::metrics::Counted;
 use crate::orders::{CLOSE, Orders};
+use crate::rows::Fate;
 use kafka_share::{AckOutcome, AckType, ErrorKind, Outcome, ShareRecords};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -28,7 +29,7 @@ impl WorkerShareSinkTask {
         batch: &mut Batch<'_>,
         orders: &Orders,
     ) -> Result<(), ConnectError> {
-        let said = match batch.rows.iter().all(|row| row.fate == Fate::Accept) {
+        let said = match batch.fates.all() == Some(Fate::Accept) {
             true => self.accept_all(polled, batch),
             false => self.acknowledge_each(batch),
         };
@@ -61,7 +62,7 @@ impl WorkerShareSinkTask {
     fn accept_all(&self, polled: &ShareRecords, batch: &Batch<'_>) -> Tally {
         match self.consumer.acknowledge_all(polled, AckType::Accept) {
             Ok(accepted) => {
-                let (accepted, all) = (accepted as u64, batch.rows.len() as u64);
+                let (accepted, all) = (accepted as u64, batch.fates.len() as u64);
                 Tally { accepted, lost: all.saturating_sub(accepted), ..Tally::default() }
             }
             Err(_) => self.acknowledge_each(batch),
@@ -71,14 +72,14 @@ impl WorkerShareSinkTask {
     fn acknowledge_each(&self, batch: &Batch<'_>) -> Tally {
         let acknowledger = self.consumer.acknowledger();
         let mut said = Tally::default();
-        for (i, row) in batch.rows.iter().enumerate() {
-            let (ack, count) = match row.fate {
+        for (i, fate, record) in batch.each() {
+            let (ack, count) = match fate {
                 Fate::Done => continue,
                 Fate::Accept => (AckType::Accept, &mut said.accepted),
                 Fate::Reject => (AckType::Reject, &mut said.rejected),
                 Fate::Release | Fate::Undecided => (AckType::Release, &mut said.released),
             };
-            match acknowledger.acknowledge(row.id, ack) {
+            match acknowledger.acknowledge(record.id(), ack) {
                 Ok(()) => *count += 1,
                 Err(error) if error.kind() == ErrorKind::Fenced => said.lost += 1,
                 // Aborted: the record comes again.

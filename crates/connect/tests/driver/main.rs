@@ -12,6 +12,7 @@ mod lives;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod refused;
+mod renewals;
 mod shows;
 mod states;
 mod transformed;

@@ -1,7 +1,10 @@
 //! What is refused before any record is read, and how it is said.
 
-use crate::common::{Bench, Scripted};
-use kafka_share_connect::{SinkConnector, Worker, sinks};
+use crate::common::{Bench, PATIENCE, Scripted, accepted, until, values};
+use crate::gated::Gated;
+use kafka_share::admin::NewTopic;
+use kafka_share::{Producer, ProducerRecord};
+use kafka_share_connect::{SinkConnector, Worker, sinks, unknown_settings};
 
 const EXACTLY_ONCE: (&str, &str) = ("share.delivery.semantics", "exactly-once");
 
@@ -84,4 +87,64 @@ async fn settings_out_of_the_brokers_bounds_are_named() {
         ("transforms.r.type", "org.apache.kafka.connect.transforms.TimestampRouter"),
     ];
     says(&refusal(&bench, &routed, built_in("kafka")).await, &["target.topic=out", "TimestampRouter", "${topic}"]);
+}
+
+/// A misspelt setting or topic does not keep a connector from running, and is not kept to itself either.
+#[tokio::test]
+async fn unknown_settings_and_missing_topics_are_told_by_name_and_the_connector_runs() {
+    let bench = Bench::start(1).await;
+    let extra = [
+        ("topics", "in,not-yet"),
+        ("errors.tolerence", "all"),
+        ("consumer.override.max.pol.records", "5"),
+        ("target.topic", "out"),
+    ];
+    let config = bench.config(&extra);
+    let sink = built_in("kafka");
+    let told = unknown_settings(&config, &*sink);
+    let names: Vec<&str> = told.iter().map(|p| p.setting.as_str()).collect();
+    assert_eq!(names, ["errors.tolerence", "consumer.override.max.pol.records"], "{told:?}");
+    says(&told[0].message, &["errors.tolerence", "is errors.tolerance meant?"]);
+    says(&told[1].message, &["is max.poll.records meant?"]);
+    let mut worker = Worker::start(config, sink).await.expect("it runs all the same");
+    assert_eq!(worker.missing_topics(), ["not-yet"]);
+    bench.load(1, values(3), false).await;
+    until(&worker, "3 accepted", |s| accepted(s) == 3).await;
+    // Once it is there, its records come, without anybody doing anything.
+    bench.admin.create_topic(NewTopic::new("not-yet", 1)).await.expect("topic");
+    let producer = Producer::builder(&bench.servers).build().expect("producer");
+    drop(producer.send(ProducerRecord::new("not-yet").value(&b"late"[..])).await.expect("send"));
+    producer.close(PATIENCE).await.expect("close");
+    until(&worker, "4 accepted", |s| accepted(s) == 4).await;
+    worker.stop(PATIENCE).await;
+}
+
+/// A task holds no more than it polls, where brokers can do that: what waits behind a long put would lose its locks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_acquires_no_more_than_it_polls_unless_it_is_told_to() {
+    for (mode, most) in [(None, 5), (Some("batch_optimized"), 40)] {
+        let bench = Bench::start(1).await;
+        // One batch: brokers that keep to no limit acquire all of it.
+        bench.load(1, values(40), false).await;
+        let sink = Gated::new(|_, _| true);
+        let mut extra = vec![("consumer.override.max.poll.records", "5")];
+        extra.extend(mode.map(|mode| ("consumer.override.share.acquire.mode", mode)));
+        let mut first = Worker::start(bench.config(&extra), sink.boxed()).await.expect("worker");
+        let mut inside = sink.inside.subscribe();
+        tokio::time::timeout(PATIENCE, inside.wait_for(|t| !t.is_empty())).await.expect("a put").expect("a sink");
+        // Whoever comes next gets all that the first does not hold.
+        let other = Scripted::new(|_, _| Ok(()));
+        let mut second = Worker::start(bench.config(&[]), other.boxed()).await.expect("worker");
+        if most == 5 {
+            until(&second, "35 accepted", |s| accepted(s) == 35).await;
+        }
+        sink.open();
+        until(&first, "the rest", |s| accepted(s) + accepted(&second.status()) == 40).await;
+        assert!(accepted(&first.status()) >= 5, "{:?}", first.status());
+        first.stop(PATIENCE).await;
+        second.stop(PATIENCE).await;
+        if most == 5 {
+            assert_eq!(accepted(&first.status()), 5);
+        }
+    }
 }

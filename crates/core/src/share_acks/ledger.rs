@@ -125,7 +125,7 @@ impl AckTable {
     }
 
     /// `more` acknowledgements of a slot are pending that were not.
-    fn note_pending(&mut self, at: SlotRef, more: u32, now: Instant) {
+    pub(super) fn note_pending(&mut self, at: SlotRef, more: u32, now: Instant) {
         let Some(slot) = self.slot_mut(at).filter(|_| more > 0) else { return };
         let first = slot.pending_since.is_none();
         slot.pending_since.get_or_insert(now);

@@ -73,6 +73,13 @@ impl AckTable {
         }
     }
 
+    /// As [`AckTable::extend`], those of `indexes` that are held; answers how many renewals that makes, with those that are
+    /// on their way already.
+    pub fn extend_held(&mut self, at: SlotRef, indexes: impl Iterator<Item = u32>, now: Instant) -> usize {
+        let mut extended = |index: &u32| self.extend(RecordHandle { slot: at, index: *index }, now).is_ok();
+        indexes.filter(|index| extended(index)).count()
+    }
+
     /// The offsets of a slot below number `index` were handed out. Where `limit` is given their locks are renewed unasked
     /// from half of `lock` on, for that long.
     pub fn hand_out(&mut self, at: SlotRef, index: u32, now: Instant, lock: Duration, limit: Option<Duration>) {

@@ -65,6 +65,8 @@ pub struct AckTable {
     pub(super) renewed: BTreeSet<RecordHandle>,
     /// A slot without pending acknowledgements got its first.
     pub(super) news: bool,
+    /// An acknowledgement that had to follow a renewal is pending now.
+    followed: bool,
     /// Brokers that cannot renew locks, in a cluster of several releases.
     without_renewal: BTreeSet<i32>,
 }
@@ -236,7 +238,8 @@ impl AckTable {
         }
     }
 
-    /// Acknowledges those of `indexes` that are held and not yet spoken of; answers how many.
+    /// Acknowledges those of `indexes` that nothing was said of yet; answers how many. A renewal that nobody asked for by a
+    /// word of its own says nothing: where one is on its way, the acknowledgement follows it.
     pub fn acknowledge_held(
         &mut self,
         at: SlotRef,
@@ -244,7 +247,27 @@ impl AckTable {
         ack: AckType,
         now: Instant,
     ) -> usize {
-        self.mark(at, indexes, ack as u8, now)
+        let Some(slot) = self.slot_mut(at).filter(|s| !s.stale) else { return 0 };
+        let (mut marked, mut other) = (0, 0);
+        for index in indexes {
+            let Some(state) = slot.states.get_mut(index as usize) else { continue };
+            if *state == HELD {
+                *state = PENDING | ack as u8;
+                marked += 1;
+            } else if type_of(*state) == EXTEND as i8 && matches!(phase(*state), PENDING | SENT) {
+                *state = match (phase(*state), ack) {
+                    (PENDING, _) | (_, AckType::Renew) => phase(*state) | ack as u8,
+                    _ => {
+                        slot.follows_since.get_or_insert(now);
+                        FOLLOWS_EXTENSION | ack as u8
+                    }
+                };
+                other += 1;
+            }
+        }
+        slot.pending += marked;
+        self.note_pending(at, marked, now);
+        marked as usize + other
     }
 
     /// Handle of a held record, by share-partition and offset.
@@ -262,26 +285,16 @@ impl AckTable {
 
     /// Marks acquired offsets that hold nothing for the application, so that the broker can move on.
     pub fn mark_gaps(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, now: Instant) {
-        self.mark(at, indexes, GAP as u8, now);
-    }
-
-    fn mark(&mut self, at: SlotRef, indexes: impl IntoIterator<Item = u32>, code: u8, now: Instant) -> usize {
+        let Some(slot) = self.slot_mut(at).filter(|s| !s.stale) else { return };
         let mut marked = 0;
-        let Some(slot) = self.slot_mut(at).filter(|s| !s.stale) else { return 0 };
         for index in indexes {
             if let Some(state) = slot.states.get_mut(index as usize).filter(|s| **s == HELD) {
-                *state = PENDING | code;
+                *state = PENDING | GAP as u8;
                 marked += 1;
             }
         }
         slot.pending += marked;
-        if marked > 0 {
-            let first = slot.pending_since.is_none();
-            slot.pending_since.get_or_insert(now);
-            self.news |= first;
-        }
-        self.pending += marked as usize;
-        marked as usize
+        self.note_pending(at, marked, now);
     }
 
     /// Acknowledgements given and not yet taken into a request.
@@ -293,6 +306,11 @@ impl AckTable {
     /// Whether a slot got its first pending acknowledgement since this was asked last, so that there is a new age limit.
     pub fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.news)
+    }
+
+    /// Whether acknowledgements that had to follow renewals have become pending since this was asked last.
+    pub fn take_followed(&mut self) -> bool {
+        std::mem::take(&mut self.followed)
     }
 
     /// Whether a renewal for `node` is pending.
@@ -481,6 +499,7 @@ impl AckTable {
             }
         }
         self.news |= followed > 0;
+        self.followed |= followed > 0;
         self.pending += followed as usize;
         self.outcomes = outcomes;
         self.renewed = renewed;

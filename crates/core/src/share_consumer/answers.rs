@@ -401,11 +401,31 @@ impl ShareConsumer {
             self.table.finish(&taken, outcome, renewed);
             self.note_result(&commits, taken.tp, outcome);
         }
+        if self.table.take_followed() {
+            self.send_followed(node, &commits, deadline);
+        }
         if again.is_empty() {
             return self.part_done(&commits);
         }
         let not_before = Some(now + self.config.backoff.pause(tries + 1, 200));
         let group = Group { taken: again, commits, not_before, deadline, tries: tries + 1 };
+        self.nodes.entry(node).or_default().groups.push_back(group);
+    }
+
+    /// What had to follow renewals goes out for the commits that wait for these: it was given before them, or beside them.
+    fn send_followed(&mut self, node: i32, commits: &[u64], deadline: Instant) {
+        let waited_for: Vec<u64> = commits.iter().copied().filter(|id| self.commits.contains_key(id)).collect();
+        if waited_for.is_empty() || !self.nodes.get(&node).is_some_and(|n| n.session.is_open()) {
+            return;
+        }
+        let taken = self.table.take(node, true);
+        if taken.is_empty() {
+            return;
+        }
+        for id in &waited_for {
+            self.commits.entry(*id).or_default().waiting += 1;
+        }
+        let group = Group { taken, commits: waited_for, not_before: None, deadline, tries: 0 };
         self.nodes.entry(node).or_default().groups.push_back(group);
     }
 

@@ -335,6 +335,12 @@ impl ShareConsumer {
         self.table.extend(handle, now)
     }
 
+    /// Renews the locks of all records of chunks that have not been spoken of; answers how many.
+    pub fn extend_chunks(&mut self, now: Instant, chunks: &[Chunk]) -> usize {
+        let extend = |chunk: &Chunk| self.table.extend_held(chunk.slot, chunk.indexes(), now);
+        chunks.iter().map(extend).sum()
+    }
+
     /// When the lock of a delivered record ends, as far as this client knows; `None` where it is lost.
     #[must_use]
     pub fn lock_deadline(&self, handle: RecordHandle) -> Option<Instant> {

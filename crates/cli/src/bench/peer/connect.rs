@@ -8,7 +8,9 @@ use kafka_share_connect::{
     WorkerConfig,
 };
 use serde_json::json;
-use tokio::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
 
 #[derive(Debug, Args)]
 pub(super) struct Connect {
@@ -18,8 +20,28 @@ pub(super) struct Connect {
     records: u64,
 }
 
-/// Throws records away, and tells how many.
-struct Nowhere(mpsc::UnboundedSender<usize>);
+/// How often a sink that gets no records is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Throws records away, and counts them as the bare consumer's loop does.
+#[derive(Clone)]
+struct Nowhere(Arc<Count>);
+
+struct Count {
+    progress: Mutex<Progress>,
+    done: Notify,
+}
+
+impl Count {
+    /// So many have come; whether some are still to come, within their time.
+    fn came(&self, records: usize) -> Result<bool, Failure> {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if progress.came(records)? {
+            progress.done();
+        }
+        Ok(!progress.is_done())
+    }
+}
 
 impl SinkConnector for Nowhere {
     fn start(&mut self, _properties: &Properties) -> Result<(), ConnectError> {
@@ -27,7 +49,7 @@ impl SinkConnector for Nowhere {
     }
 
     fn new_task(&self) -> Box<dyn SinkTask> {
-        Box::new(Nowhere(self.0.clone()))
+        Box::new(self.clone())
     }
 }
 
@@ -42,7 +64,9 @@ impl SinkTask for Nowhere {
     }
 
     async fn put(&mut self, records: &[SinkRecord]) -> Result<(), ConnectError> {
-        let _ = self.0.send(records.len());
+        if !self.0.came(records.len()).map_err(|error| ConnectError::config(error.to_string()))? {
+            self.0.done.notify_one();
+        }
         Ok(())
     }
 }
@@ -59,19 +83,18 @@ pub(super) async fn run(args: Connect, options: &Options) -> Result<(), Failure>
         ("topics", &args.topic),
         ("share.group.id", &args.group),
         ("share.acknowledgement.mode", mode),
+        // As the bare consumer's.
+        ("consumer.override.share.acquire.mode", "batch_optimized"),
     ]);
     let fail = |error: ConnectError| Failure::new(error);
     let config = ConnectorConfig::new(connector, &WorkerConfig::new(worker).map_err(fail)?).map_err(fail)?;
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let mut worker = Worker::start(config, Box::new(Nowhere(tell))).await.map_err(fail)?;
-    let mut progress = Progress::new(args.records);
-    while !progress.is_done() {
-        let came = tokio::time::timeout(PATIENCE, told.recv()).await.ok().flatten().unwrap_or(0);
-        if progress.came(came)? {
-            progress.done();
-        }
+    let count = Arc::new(Count { progress: Mutex::new(Progress::new(args.records)), done: Notify::new() });
+    let mut worker = Worker::start(config, Box::new(Nowhere(Arc::clone(&count)))).await.map_err(fail)?;
+    while count.came(0)? {
+        let _ = tokio::time::timeout(LOOK, count.done.notified()).await;
     }
     worker.stop(PATIENCE).await;
+    let progress = count.progress.lock().unwrap_or_else(PoisonError::into_inner);
     println!("{}", json!({ "records": progress.records, "seconds": progress.seconds() }));
     Ok(())
 }

@@ -19,7 +19,10 @@ pub(super) enum Verdict {
 
 pub(super) fn verdict(error: &Error) -> Verdict {
     // Without a code, the connection is gone.
-    let Some(state) = error.code() else { return Verdict::Later };
+    error.code().map_or(Verdict::Later, verdict_of)
+}
+
+fn verdict_of(state: &SqlState) -> Verdict {
     if *state == SqlState::UNDEFINED_COLUMN || *state == SqlState::UNDEFINED_TABLE {
         return Verdict::LookAgain;
     }
@@ -58,6 +61,11 @@ pub(super) fn text(error: &Error) -> String {
 pub(super) fn of(error: &Error, doing: &str) -> ConnectError {
     let text = format!("{doing}: {}", text(error));
     match verdict(error) {
+        Verdict::Later if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => {
+            ConnectError::retriable(format!(
+                "{text}: the server takes no writes, as a standby does not: connection.url must lead to the primary, and is tried again"
+            ))
+        }
         Verdict::Later | Verdict::LookAgain => ConnectError::retriable(text),
         Verdict::Record => ConnectError::fatal(text),
         Verdict::Task if error.code() == Some(&SqlState::INVALID_COLUMN_REFERENCE) => ConnectError::config(format!(
@@ -85,5 +93,30 @@ pub(super) fn of_connecting(error: &Error, place: &str) -> ConnectError {
             ConnectError::config(format!("connection.password is missing, and {place} asks for it"))
         }
         None => ConnectError::retriable(format!("connection.url: no connection to {place}: {text}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_say_whose_fault_it_is() {
+        for (verdict, codes) in [
+            // Connections, read-only servers, deadlocks, locks that are waited for, full disks, shutdowns.
+            (
+                Verdict::Later,
+                &["08006", "25006", "40001", "40P01", "55P03", "55006", "53100", "57P01", "57014", "XX000"][..],
+            ),
+            (Verdict::LookAgain, &["42703", "42P01"]),
+            // Data, constraints, rows twice in an upsert, triggers.
+            (Verdict::Record, &["22001", "22P02", "23502", "23505", "23514", "21000", "P0001", "54000"]),
+            // Rights, passwords, names, what is not supported.
+            (Verdict::Task, &["42501", "28P01", "3D000", "3F000", "42P10", "0A000"]),
+        ] {
+            for code in codes {
+                assert_eq!(verdict_of(&SqlState::from_code(code)), verdict, "{code}");
+            }
+        }
     }
 }

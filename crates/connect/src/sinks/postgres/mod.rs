@@ -91,7 +91,12 @@ impl SinkConnector for PostgresConnector {
 ///
 /// A topic that is deleted and created again has another id: its records are new. Where an administrator resets the group,
 /// records that are known to be stored are accepted without being written again, and the first one before the bound fails the
-/// task with what to do about it: delete the group's rows of the `_partitions` table, and everything is written that comes.
+/// task, because nobody knows any more which of those before it are stored. With the connector stopped, there are three ways on:
+/// - `UPDATE _kafka_share_offsets_partitions SET start_offset = 0 WHERE id = N` (the error tells `N`): everything before the bound
+///   is written that comes, perhaps a second time; what is known to be stored, from the bound on, is not;
+/// - reset the partition to the bound itself, where nothing before it is missing in the table. Not to a later offset: records from
+///   the bound on need not be stored yet, and would never come again;
+/// - where the table has been emptied, and all is to be written anew: delete the group's rows of `_kafka_share_offsets_partitions`.
 ///
 /// # Failures
 /// A lost connection, a database that restarts, deadlocks: the put is tried again on a new connection. A missing table, right

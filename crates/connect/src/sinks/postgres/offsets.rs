@@ -19,6 +19,7 @@ use super::names::TableFormat;
 use super::session::Session;
 use crate::{ConnectError, SinkRecord, SourceGroup};
 use kafka_share::Uuid;
+use kafka_share::admin::SharePartitionOffset;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use tokio_postgres::Error;
@@ -179,23 +180,33 @@ impl Offsets {
     pub(super) async fn must_be_done(&self, records: &[&SinkRecord]) -> Result<(), ConnectError> {
         let starts = self.group.start_offsets().await?;
         for record in records {
-            let at = |id, partition| id == record.topic_id && partition == record.partition;
-            let Some(start) = starts.iter().find(|s| at(s.topic_id, s.partition)) else { continue };
-            if start.start_offset.is_none_or(|start| start <= record.offset) {
-                return Err(ConnectError::StaysFailed(format!(
-                    "{}: the offsets of group {} were reset to before what table {} remembers, and which of these records \
-                     are stored is not known any more. To have them written (again), stop the connector and run DELETE FROM {} \
-                     WHERE group_id = '{}'; or reset the group to offset {} or later, of this partition",
-                    record.place(),
-                    self.group.group_id(),
-                    self.shown,
-                    self.partitions,
-                    self.group.group_id().replace('\'', "''"),
-                    self.bounds.get(&self.place(record).0).copied().unwrap_or_default()
-                )));
+            let at = |s: &&SharePartitionOffset| s.topic_id == record.topic_id && s.partition == record.partition;
+            let start = starts.iter().find(at).and_then(|s| s.start_offset);
+            // Where the group says nothing of the partition, it was reset too.
+            if start.is_none_or(|start| start <= record.offset) {
+                return Err(ConnectError::StaysFailed(self.was_reset(record)));
             }
         }
         Ok(())
+    }
+
+    /// What to do about a group that was reset to before the bound. Neither way loses a record by itself: the bound is where
+    /// rows are kept from, so that only a reset to just there has nothing to be guessed.
+    fn was_reset(&self, record: &SinkRecord) -> String {
+        let (number, _) = self.place(record);
+        let bound = self.bounds.get(&number).copied().unwrap_or_default();
+        format!(
+            "{place}: the offsets of group {group} were reset to before offset {bound}, up to which this partition was done \
+             with and forgotten in table {table}: which of those records are stored is not known any more. Either write them, \
+             whether they are stored or not (a second row, unless insert.mode=upsert): stop the connector, and run UPDATE {sql} \
+             SET start_offset = 0 WHERE id = {number}; what is stored from offset {bound} on is passed over all the same. Or, \
+             if nothing before it is missing in the target, reset the partition to offset {bound}, and to no later one: not all \
+             of what follows need be stored, and what is, is known",
+            place = record.place(),
+            group = self.group.group_id(),
+            table = self.shown,
+            sql = self.partitions,
+        )
     }
 
     /// Forgets, now and then, what the group is done with. What does not work is tried again later.

@@ -18,15 +18,33 @@ pub(super) struct Group {
     rows: Vec<Vec<Option<String>>>,
 }
 
+/// Table, columns, and whether it deletes.
+type Shape = (String, Vec<usize>, bool);
 /// Table and key of a row.
 type Key = (String, Vec<Option<String>>);
 
-/// Groups that may be written in any order: a key is in one of them only, and there once.
+/// Groups that may be written in any order: a key is in one of them only. Of several rows of a key the last one counts.
 #[derive(Debug, Default)]
 struct Wave {
     groups: Vec<Group>,
-    by_shape: HashMap<(String, Vec<usize>, bool), usize>,
-    by_key: HashMap<Key, (usize, usize)>,
+    by_shape: HashMap<Shape, usize>,
+    by_key: HashMap<Key, usize>,
+}
+
+impl Wave {
+    /// Whether a row with this key must wait for rows of this wave: those of its own shape, where the last one counts, come
+    /// before it in the same statement (`again`). Where texts do not tell keys apart (`1` and `1.0` are one), any row of another
+    /// shape may have its key, and, where only one may be there, any row at all.
+    fn is_touched(&self, key: &Key, shape: &Shape, again: bool, exact: bool) -> bool {
+        let own = self.by_shape.get(shape);
+        match exact {
+            true => self.by_key.get(key).is_some_and(|group| !again || own != Some(group)),
+            false => {
+                let of_table = |(other, _): &(&Shape, &usize)| other.0 == shape.0;
+                self.by_shape.iter().filter(of_table).any(|(other, _)| !again || other != shape)
+            }
+        }
+    }
 }
 
 /// What is to be done for rows in their order.
@@ -47,13 +65,10 @@ impl Plan {
         let name = table.name.sql.clone();
         let key = (self.keyed && !row.keys.is_empty()).then(|| (name.clone(), row.key()));
         let shape = (name, row.columns.clone(), row.delete);
-        let found = key.as_ref().and_then(|key| self.wave().by_key.get(key).copied());
-        if let Some((group, at)) = found {
-            let same = self.wave().by_shape.get(&shape) == Some(&group);
-            if same && (row.delete || self.mode != InsertMode::Insert) {
-                self.wave().groups[group].rows[at] = row.values;
-                return;
-            }
+        let again = row.delete || self.mode != InsertMode::Insert;
+        if let Some(key) = &key
+            && self.wave().is_touched(key, &shape, again, table.tells_keys_apart(&row.keys))
+        {
             self.waves.push(Wave::default());
         }
         let wave = self.wave();
@@ -68,11 +83,9 @@ impl Plan {
             });
             wave.groups.len() - 1
         });
-        let rows = &mut wave.groups[group].rows;
-        rows.push(row.values);
-        let at = rows.len() - 1;
+        wave.groups[group].rows.push(row.values);
         if let Some(key) = key {
-            wave.by_key.insert(key, (group, at));
+            wave.by_key.insert(key, group);
         }
     }
 
@@ -84,14 +97,6 @@ impl Plan {
     pub(super) fn groups(self) -> Vec<Group> {
         let mut groups = Vec::new();
         for mut wave in self.waves {
-            // Tasks that write the same rows lock them in the same order.
-            for group in &mut wave.groups {
-                if !group.keys.is_empty() && self.keyed {
-                    let at: Vec<usize> =
-                        group.keys.iter().filter_map(|k| group.columns.iter().position(|c| c == k)).collect();
-                    group.rows.sort_by(|a, b| at.iter().map(|i| &a[*i]).cmp(at.iter().map(|i| &b[*i])));
-                }
-            }
             wave.groups.sort_by(|a, b| (&a.table.name, a.delete).cmp(&(&b.table.name, b.delete)));
             groups.append(&mut wave.groups);
         }
@@ -108,15 +113,26 @@ impl Group {
         })
     }
 
-    /// A statement that takes a list of texts for each column.
+    /// A statement that takes a list of texts for each column. Of rows that the database takes for the same key, the last one
+    /// counts; and tasks that write the same rows lock them in the same order, that of their keys.
     pub(super) fn sql(&self, mode: InsertMode) -> String {
         let columns: Vec<_> = self.columns.iter().map(|c| &self.table.columns[*c]).collect();
         let lists: Vec<String> = (1..=columns.len()).map(|n| format!("${n}::text[]")).collect();
         let names: Vec<String> = (1..=columns.len()).map(|n| format!("v{n}")).collect();
-        let values = format!("unnest({}) AS v({})", lists.join(", "), names.join(", "));
         let cell = |place: usize| {
             let n = self.columns.iter().position(|c| *c == place).map_or(0, |at| at + 1);
             format!("v.v{n}::{}", self.table.columns[place].cast)
+        };
+        let values = match (mode == InsertMode::Insert && !self.delete) || self.keys.is_empty() {
+            true => format!("unnest({}) AS v({})", lists.join(", "), names.join(", ")),
+            false => {
+                let keys = self.keys.iter().map(|k| cell(*k)).collect::<Vec<_>>().join(", ");
+                format!(
+                    "(SELECT DISTINCT ON ({keys}) v.* FROM unnest({}) WITH ORDINALITY AS v({}, n) ORDER BY {keys}, v.n DESC) AS v",
+                    lists.join(", "),
+                    names.join(", ")
+                )
+            }
         };
         let name = |place: usize| quoted(&self.table.columns[place].name);
         let table = &self.table.name.sql;

@@ -66,6 +66,19 @@ impl Table {
     pub(super) fn place(&self, column: &str) -> Option<usize> {
         self.places.get(column).copied()
     }
+
+    /// Whether two keys are different to the database where their texts are: not so with numbers that have fractions, texts
+    /// that are compared without case or blanks, times, and types that only the database knows.
+    pub(super) fn tells_keys_apart(&self, keys: &[usize]) -> bool {
+        keys.iter().all(|key| {
+            let Column { kind, cast, .. } = &self.columns[*key];
+            match kind {
+                Kind::Boolean | Kind::Integer(_) | Kind::Bytes => true,
+                Kind::Text => !cast.ends_with(".bpchar") && !cast.ends_with(".citext"),
+                _ => false,
+            }
+        })
+    }
 }
 
 /// What `auto.create` and `auto.evolve` make of fields.

@@ -213,3 +213,27 @@ async fn a_database_that_stops_in_a_put_and_comes_back_has_every_record_once() {
         assert_eq!(db.number(&stored).await, 100_100);
     }
 }
+
+/// What is acknowledged is on disk, and no session waits for others without end, unless the database says otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_have_limits_and_a_lock_that_others_hold_is_waited_for_again() {
+    let limits = "CREATE TABLE \"in\" (id bigint PRIMARY KEY, a int); CREATE TABLE seen (name text, value text);
+        ALTER DATABASE limits SET lock_timeout = '50ms'; ALTER DATABASE limits SET synchronous_commit = off;
+        CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+            INSERT INTO seen SELECT n, current_setting(n) FROM unnest(ARRAY[''lock_timeout'', ''synchronous_commit'',
+                ''idle_in_transaction_session_timeout'']) AS s(n); RETURN NULL; END';
+        CREATE TRIGGER look AFTER INSERT ON \"in\" FOR EACH STATEMENT EXECUTE FUNCTION look()";
+    let Some(db) = Database::new("limits", limits).await else { return };
+    let bench = Bench::start(1).await;
+    db.client.batch_execute("BEGIN; LOCK TABLE \"in\" IN ACCESS EXCLUSIVE MODE").await.expect("lock");
+    bench.send(1, [keyed("1", r#"{"a": 1}"#)]).await;
+    let mut worker = bench.sink(&db.url, &BY_ID).await;
+    let retried = |w: &Worker| w.metrics(0).and_then(|m| m.get("total-retries")).unwrap_or(0.0);
+    until(&worker, "two tries", |_| retried(&worker) >= 2.0).await;
+    assert_eq!((failure(&worker.status()), accepted(&worker.status())), (None, 0));
+    db.client.batch_execute("COMMIT").await.expect("unlock");
+    until(&worker, "1 accepted", |s| accepted(s) == 1).await;
+    worker.stop(PATIENCE).await;
+    let seen = db.texts("SELECT DISTINCT name || '=' || value FROM seen ORDER BY 1").await;
+    assert_eq!(seen, ["idle_in_transaction_session_timeout=1min", "lock_timeout=50ms", "synchronous_commit=on"]);
+}

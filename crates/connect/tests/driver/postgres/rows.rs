@@ -170,3 +170,66 @@ async fn a_domain_cuts_nothing_off() {
     worker.stop(PATIENCE).await;
     assert_eq!(db.texts("SELECT concat_ws('|', a, b) FROM \"in\"").await, ["abc|2"]);
 }
+
+/// Keys that are equal to the database and not as texts: the last one of them counts, in one statement and over several.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_keys_that_only_the_database_takes_for_one_the_last_counts() {
+    for mode in ["upsert", "update"] {
+        let table = r#"CREATE TABLE "in" (id numeric PRIMARY KEY, n int); INSERT INTO "in" VALUES (1, 0), (2, 0)"#;
+        let Some(db) = Database::new(&format!("equal_keys_{mode}"), table).await else { return };
+        let bench = Bench::start(1).await;
+        let row = |id: &str, n: u32| keyed(&format!(r#"{{"id":"{id}"}}"#), &json!({ "n": n }).to_string());
+        let records =
+            [row("1", 1), row("1.00", 2), row("2.0", 3), row("1", 4), row("2", 5), row("1.0", 6), row("1", 7)];
+        bench.send(1, records).await;
+        let settings = [("pk.mode", "record_key"), ("insert.mode", mode)];
+        let mut worker = bench.sink(&db.url, &settings).await;
+        until(&worker, "7 accepted", |s| accepted(s) == 7).await;
+        worker.stop(PATIENCE).await;
+        let rows = db.texts(r#"SELECT id::int || ':' || n FROM "in" ORDER BY id"#).await;
+        assert_eq!(rows, ["1:7", "2:5"], "{mode}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deletes_and_upserts_of_keys_that_only_the_database_takes_for_one_keep_their_order() {
+    let Some(db) = Database::new("equal_deletes", r#"CREATE TABLE "in" (id numeric PRIMARY KEY, n int)"#).await else {
+        return;
+    };
+    let bench = Bench::start(1).await;
+    let id = |id: &str| format!(r#"{{"id":"{id}"}}"#);
+    let records = [
+        keyed(&id("1"), r#"{"n":1}"#),
+        tombstone(&id("1.0")),
+        keyed(&id("2.0"), r#"{"n":1}"#),
+        tombstone(&id("2")),
+        keyed(&id("2.00"), r#"{"n":2}"#),
+    ];
+    bench.send(1, records).await;
+    let mut worker = bench.sink(&db.url, &BY_KEY).await;
+    until(&worker, "5 accepted", |s| accepted(s) == 5).await;
+    worker.stop(PATIENCE).await;
+    assert_eq!(db.texts(r#"SELECT id::int || ':' || n FROM "in" ORDER BY id"#).await, ["2:2"]);
+}
+
+/// The primary key is where the record is in Kafka, whatever topic a transform has routed it to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_place_in_kafka_is_of_the_topic_that_the_record_is_in() {
+    let table = "CREATE TABLE routed (t text, p int, o bigint, a int, PRIMARY KEY (t, p, o))";
+    let Some(db) = Database::new("routed", table).await else { return };
+    let bench = Bench::start(2).await;
+    bench.send(2, (0..4).map(|a| keyed("1", &json!({ "a": a }).to_string()))).await;
+    let settings = [
+        ("pk.mode", "kafka"),
+        ("pk.fields", "t,p,o"),
+        ("insert.mode", "upsert"),
+        ("transforms", "r"),
+        ("transforms.r.type", "org.apache.kafka.connect.transforms.TimestampRouter"),
+        ("transforms.r.topic.format", "routed"),
+    ];
+    let mut worker = bench.sink(&db.url, &settings).await;
+    until(&worker, "4 accepted", |s| accepted(s) == 4).await;
+    worker.stop(PATIENCE).await;
+    let rows = db.texts("SELECT t || p || ':' || o || '=' || a FROM routed ORDER BY p, o").await;
+    assert_eq!(rows, ["in0:0=0", "in0:1=2", "in1:0=1", "in1:1=3"]);
+}

@@ -162,3 +162,40 @@ fn prefetching_at_the_limit_of_locks_goes_on_with_acknowledgements() {
         rig.outcomes();
     }
 }
+
+/// The acknowledgement of a whole poll while its locks are being renewed: none of the records is passed over, and a commit
+/// waits for what follows the renewals.
+#[test]
+fn a_whole_poll_is_acknowledged_behind_renewals_that_are_under_way() {
+    let mut rig = Rig::new(false, &[1]);
+    let held = rig.receive(0, 2);
+    assert_eq!(rig.machine.extend_chunks(rig.now, &held), 3);
+    let renewing = rig.machine.commit(rig.now + LOCK);
+    let (node, token, request) = rig.acknowledge();
+    assert!(request.is_renew_ack);
+    assert_eq!(ranges(&request), [(0, 2, vec![4])]);
+    assert_eq!(rig.machine.extend_chunks(rig.now, &held), 3, "once more is no more");
+    assert_eq!(rig.machine.acknowledge_chunks(rig.now, &held, AckType::Accept), Ok(3));
+    assert_eq!(rig.machine.extend_chunks(rig.now, &held), 0);
+    assert_eq!(rig.machine.acknowledge_chunks(rig.now, &held, AckType::Accept), Ok(0));
+    let commit = rig.machine.commit(rig.now + LOCK);
+    rig.machine.handle_acknowledge(rig.now, node, token, Ok(acked(&[(0, ErrorCode::NONE)])));
+    assert!(rig.machine.poll_commit(commit).is_none(), "what follows is not said yet");
+    assert_eq!(ranges(&settle(&mut rig, ErrorCode::NONE)), [(0, 2, vec![1])]);
+    let result = rig.machine.poll_commit(commit).unwrap();
+    assert!(result.values().all(|outcome| *outcome == Outcome::Acknowledged), "{result:?}");
+    assert!(rig.machine.poll_commit(renewing).is_some());
+    assert_eq!(rig.outcomes(), [(0, 2, Outcome::Acknowledged)], "renewals that nobody asked for have none");
+}
+
+/// Renewals that have not gone out yet give way.
+#[test]
+fn a_whole_poll_is_acknowledged_in_place_of_renewals_that_have_not_gone_out() {
+    let mut rig = Rig::new(true, &[1]);
+    let held = rig.receive(0, 2);
+    assert_eq!(rig.machine.extend_chunks(rig.now, &held), 3);
+    // In implicit mode, coming back accepts.
+    rig.machine.accept_delivered(rig.now);
+    rig.machine.commit(rig.now + LOCK);
+    assert_eq!(ranges(&settle(&mut rig, ErrorCode::NONE)), [(0, 2, vec![1])]);
+}
