@@ -108,7 +108,8 @@ impl Renewal {
             }
             self.tell(lock);
             let asked = Instant::now();
-            tracing::debug!(records = self.extend(consumer), "renewing locks");
+            let records = self.extend(consumer);
+            tracing::debug!(records, "renewing locks");
             self.due = asked + pause(self.lock);
             // Until the next are due: what is not answered by then is still on its way, and others are not to wait for it.
             let sent = tokio::time::timeout_at(self.due.into(), consumer.commit_sync(lock));

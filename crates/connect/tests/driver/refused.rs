@@ -97,6 +97,7 @@ async fn unknown_settings_and_missing_topics_are_told_by_name_and_the_connector_
         ("topics", "in,not-yet"),
         ("errors.tolerence", "all"),
         ("consumer.override.max.pol.records", "5"),
+        ("consumer.override.allow.auto.create.topics", "false"),
         ("target.topic", "out"),
     ];
     let config = bench.config(&extra);
