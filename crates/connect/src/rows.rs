@@ -101,6 +101,12 @@ impl Converted {
         self.records.push(record);
     }
 
+    /// Records of the rows behind those before, one of each.
+    pub(crate) fn extend(&mut self, records: impl Iterator<Item = SinkRecord>) {
+        debug_assert!(!self.listed, "no row is without its record");
+        self.records.extend(records);
+    }
+
     #[cold]
     fn list(&mut self, row: usize) {
         if !self.listed {

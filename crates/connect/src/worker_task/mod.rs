@@ -49,6 +49,8 @@ pub struct WorkerShareSinkTask {
     /// When the sink was flushed last.
     flushed: Instant,
     topics: Topics,
+    /// See [`Self::takes_as_they_are`].
+    as_they_are: bool,
     /// Room of the batch before, for the next one.
     room: (Converted, Fates),
 }
@@ -104,6 +106,7 @@ impl WorkerShareSinkTask {
         let schemas = config.schemas_cache_sizes.map(SchemaCache::new);
         let flushed = Instant::now();
         Ok(WorkerShareSinkTask {
+            as_they_are: Self::takes_as_they_are(&config),
             config,
             number,
             sink,

@@ -1,7 +1,8 @@
 //! Delivery when all goes well, or passes.
 
-use crate::common::{Bench, PATIENCE, Scripted, accepted, failure, released, until, values};
+use crate::common::{Bench, PATIENCE, Scripted, TOPIC, accepted, failure, released, until, values};
 use async_trait::async_trait;
+use kafka_share::{Producer, ProducerRecord};
 use kafka_share_connect::{
     ConnectError, Properties, SinkConnector, SinkRecord, SinkTask, SinkTaskContext, TaskState, Worker, sinks,
 };
@@ -209,4 +210,44 @@ async fn a_put_that_never_returns_is_cancelled_at_stop_and_accepts_nothing() {
     until(&worker, "3 accepted", |s| accepted(s) == 3).await;
     worker.stop(PATIENCE).await;
     assert_eq!(again.stored(), values(3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_reach_the_sink_as_they_are_with_their_keys_and_headers() {
+    let bench = Bench::start(2).await;
+    let producer = Producer::builder(&bench.servers).build().expect("producer");
+    for i in 0..6_u8 {
+        let mut record = ProducerRecord::new(TOPIC).partition(i32::from(i % 2)).key(vec![i, 0xff]);
+        if i != 3 {
+            record = record.value(vec![0xfe, i]);
+        }
+        if i == 4 {
+            record = record.header("h", &b"one"[..]).header("h", &b"two"[..]);
+        }
+        drop(producer.send(record).await.expect("send"));
+    }
+    producer.close(PATIENCE).await.expect("close");
+    let seen: Arc<Mutex<Vec<SinkRecord>>> = Arc::default();
+    let of = Arc::clone(&seen);
+    let sink = Scripted::new(move |records, _| {
+        of.lock().expect("records").extend(records.iter().cloned());
+        Ok(())
+    });
+    let config = bench.config(&[("value.converter", "bytes")]);
+    let mut worker = Worker::start(config, sink.boxed()).await.expect("worker");
+    until(&worker, "6 accepted", |s| accepted(s) == 6).await;
+    worker.stop(PATIENCE).await;
+    let mut seen = std::mem::take(&mut *seen.lock().expect("records"));
+    seen.sort_by_key(|r| (r.partition, r.offset));
+    for (record, i) in seen.iter().zip([0_u8, 2, 4, 1, 3, 5]) {
+        assert_eq!((record.partition, record.offset), (i32::from(i % 2), i64::from(i / 2)));
+        assert_eq!((&*record.topic, &*record.original_topic, record.delivery_count), (TOPIC, TOPIC, 1));
+        assert_eq!(record.key.to_bytes().as_deref(), Some(&[i, 0xff][..]));
+        assert_eq!(record.value.to_bytes().as_deref(), (i != 3).then_some(&[0xfe, i][..]));
+        let headers: Vec<_> =
+            record.headers.iter().map(|(n, v)| (n.as_str(), v.to_bytes().expect("a value"))).collect();
+        let expected: &[(&str, &[u8])] = if i == 4 { &[("h", b"one"), ("h", b"two")] } else { &[] };
+        assert!(headers.iter().map(|(n, v)| (*n, &v[..])).eq(expected.iter().copied()), "{headers:?}");
+    }
+    assert_eq!(seen.len(), 6);
 }

@@ -168,11 +168,9 @@ async fn the_advice_after_a_reset_loses_no_record() {
         let row = "SELECT id FROM _kafka_share_offsets_partitions";
         let id = db.number(row).await;
         // As if what is before 4 had been forgotten; 7 and later are of before the reset, and known; 4 to 6 were never stored.
-        let forgotten = format!(
-            "UPDATE _kafka_share_offsets_partitions SET start_offset = 4; DELETE FROM _kafka_share_offsets WHERE \"offset\" < 7; \
-             DELETE FROM \"in\" WHERE n BETWEEN 4 AND 6"
-        );
-        db.client.batch_execute(&forgotten).await.expect("as if forgotten");
+        let forgotten = "UPDATE _kafka_share_offsets_partitions SET start_offset = 4; DELETE FROM _kafka_share_offsets WHERE \"offset\" < 7; \
+             DELETE FROM \"in\" WHERE n BETWEEN 4 AND 6";
+        db.client.batch_execute(forgotten).await.expect("as if forgotten");
         let to = |offset| [(TOPIC, 0, offset)];
         bench.admin.alter_share_group_offsets("connect-sink", &to(2)).await.expect("reset");
         let mut worker = bench.sink(&db.url, &[EXACTLY_ONCE]).await;
