@@ -1,5 +1,8 @@
 //! Settings shared by every client, under their Kafka property names and with Kafka's defaults.
 
+use crate::sasl::Sasl;
+use crate::security::{Security, SecurityProtocol};
+use crate::tls::TlsConfig;
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::Backoff;
 use kafka_share_wire::Str;
@@ -24,6 +27,7 @@ pub struct ClientConfig {
     pub(crate) max_idle: Duration,
     pub(crate) metadata_max_age: Duration,
     pub(crate) max_frame: usize,
+    pub(crate) security: Box<Security>,
     /// Names of the settings that somebody gave, defaults or not.
     given: BTreeSet<&'static str>,
 }
@@ -46,6 +50,7 @@ impl ClientConfig {
             max_idle: Duration::from_secs(540),
             metadata_max_age: Duration::from_secs(300),
             max_frame: 128 << 20,
+            security: Box::default(),
             given: given.into_iter().collect(),
         }
     }
@@ -120,6 +125,30 @@ impl ClientConfig {
         self.give("max_frame")
     }
 
+    /// `security.protocol` (default PLAINTEXT): whether connections are encrypted and authenticated. Call it last where it
+    /// is to be something else than [`ClientConfig::tls`] and [`ClientConfig::sasl`] make of it.
+    #[must_use]
+    pub fn security_protocol(mut self, protocol: SecurityProtocol) -> Self {
+        self.security.protocol = protocol;
+        self.give("security.protocol")
+    }
+
+    /// Encrypts connections: `security.protocol` becomes SSL, or SASL_SSL where there is SASL.
+    #[must_use]
+    pub fn tls(mut self, tls: TlsConfig) -> Self {
+        self.security.tls = tls;
+        self.security.protocol = self.security.protocol.with_tls();
+        self.give("security.protocol").give("ssl")
+    }
+
+    /// Authenticates the client: `security.protocol` becomes SASL_PLAINTEXT, or SASL_SSL where there is TLS.
+    #[must_use]
+    pub fn sasl(mut self, sasl: Sasl) -> Self {
+        self.security.sasl = Some(sasl);
+        self.security.protocol = self.security.protocol.with_sasl();
+        self.give("security.protocol").give("sasl")
+    }
+
     /// Time for a call that names no limit of its own.
     #[must_use]
     pub fn api_timeout(&self) -> Duration {
@@ -143,12 +172,9 @@ impl ClientConfig {
             "retry.backoff.max.ms" => self.retry_backoff.limit = millis(name, value)?,
             "connections.max.idle.ms" => self.max_idle = millis(name, value)?,
             "metadata.max.age.ms" => self.metadata_max_age = millis(name, value)?,
-            "security.protocol" if value.trim().eq_ignore_ascii_case("PLAINTEXT") => {}
-            "security.protocol" => {
-                let text = format!(
-                    "security.protocol={value} is not supported yet: nothing would be encrypted, and nobody authenticated; only PLAINTEXT is"
-                );
-                return Err(Error::new(ErrorKind::Config, text));
+            _ if self.security.set(name, value)? => {
+                let group = [("ssl.", "ssl"), ("sasl.", "sasl"), ("security.", "security.protocol")];
+                self.given.extend(group.iter().filter(|(start, _)| name.starts_with(start)).map(|(_, group)| group));
             }
             _ => return Ok(false),
         }
@@ -159,11 +185,15 @@ impl ClientConfig {
     /// Where a client is built on the connections of others: refuses, by name, settings of its own that say something else.
     pub(crate) fn check_beside(&self, cluster: &ClientConfig) -> Result<()> {
         let differs = |(name, shown): &&(&str, Shown)| self.given.contains(name) && shown(self) != shown(cluster);
-        let text: Vec<String> = SHOWN
+        let mut text: Vec<String> = SHOWN
             .iter()
             .filter(differs)
             .map(|(name, shown)| format!("{name} ({}, of the cluster: {})", shown(self), shown(cluster)))
             .collect();
+        // Their values are not for showing.
+        if SECRET.iter().any(|name| self.given.contains(name)) && self.security != cluster.security {
+            text.push("settings of ssl or sasl (other values)".to_owned());
+        }
         if text.is_empty() {
             return Ok(());
         }
@@ -203,7 +233,7 @@ impl ClientConfig {
             check_millis(&format!("{name}.ms"), first)?;
             check_millis(&format!("{name}.max.ms"), limit)?;
         }
-        Ok(())
+        self.security.validate()
     }
 }
 
@@ -223,7 +253,11 @@ const SHOWN: &[(&str, Shown)] = &[
     ("connections.max.idle.ms", |c| c.max_idle.as_millis().to_string()),
     ("metadata.max.age.ms", |c| c.metadata_max_age.as_millis().to_string()),
     ("max_frame", |c| c.max_frame.to_string()),
+    ("security.protocol", |c| c.security.protocol.name().to_owned()),
 ];
+
+/// Groups of settings that are compared and not shown.
+const SECRET: &[&str] = &["ssl", "sasl"];
 
 /// Host and port of `host:port` or `[v6]:port`.
 pub(crate) fn split_address(server: &str) -> Result<(&str, u16)> {
@@ -289,7 +323,8 @@ mod tests {
             .reconnect_backoff(time(4), time(5))
             .retry_backoff(time(6), time(7))
             .connections_max_idle(time(8))
-            .metadata_max_age(time(9));
+            .metadata_max_age(time(9))
+            .security_protocol(SecurityProtocol::SaslSsl);
         let mut named = ClientConfig::new("h:1");
         for (name, value) in [
             ("client.id", "me"),
@@ -302,6 +337,7 @@ mod tests {
             ("retry.backoff.max.ms", "7"),
             ("connections.max.idle.ms", "8"),
             ("metadata.max.age.ms", "9"),
+            ("security.protocol", "SASL_SSL"),
         ] {
             assert!(named.set(name, value).unwrap(), "{name}");
         }
@@ -347,20 +383,51 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plaintext_is_refused() {
-        for protocol in ["SSL", "SASL_PLAINTEXT", "SASL_SSL", "ssl", ""] {
-            let text = ClientConfig::new("h:1").set("security.protocol", protocol).unwrap_err().to_string();
-            assert!(text.contains("only PLAINTEXT"), "{text}");
+    fn protocols_come_by_name_and_with_what_needs_them() {
+        let protocol = |config: ClientConfig| config.security.protocol.name();
+        for name in ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", "ssl"] {
+            let mut config = ClientConfig::new("h:1");
+            assert!(config.set("security.protocol", name).unwrap());
+            assert_eq!(protocol(config), name.to_uppercase());
         }
-        assert!(ClientConfig::new("h:1").set("security.protocol", "plaintext").unwrap());
+        let text = ClientConfig::new("h:1").set("security.protocol", "TLS").unwrap_err().to_string();
+        assert!(text.contains("security.protocol=TLS") && text.contains("SASL_SSL"), "{text}");
+        let (new, sasl) = (|| ClientConfig::new("h:1"), || Sasl::plain("u", "p"));
+        assert_eq!(protocol(new()), "PLAINTEXT");
+        assert_eq!(protocol(new().tls(TlsConfig::new())), "SSL");
+        assert_eq!(protocol(new().sasl(sasl())), "SASL_PLAINTEXT");
+        assert_eq!(protocol(new().sasl(sasl()).tls(TlsConfig::new())), "SASL_SSL");
+        assert_eq!(protocol(new().tls(TlsConfig::new()).sasl(sasl())), "SASL_SSL");
     }
 
     #[test]
-    fn addresses() {
-        assert_eq!(split_address("[::1]:9092").unwrap(), ("::1", 9092));
-        for bad in ["h", "h:", ":9092", "h:0", "h:70000", ""] {
-            assert!(split_address(bad).is_err(), "{bad}");
+    fn secrets_are_neither_shown_nor_compared_aloud() {
+        let jaas =
+            "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"u\" password=\"hunter2\";";
+        let mut config = ClientConfig::new("h:1").sasl(Sasl::scram_sha_256("u", "hunter2"));
+        for (name, value) in [
+            ("security.protocol", "SASL_SSL"),
+            ("sasl.jaas.config", jaas),
+            ("ssl.key.password", "hunter2"),
+            ("ssl.keystore.key", "hunter2"),
+            ("sasl.oauthbearer.client.credentials.client.secret", "hunter2"),
+        ] {
+            assert!(config.set(name, value).unwrap(), "{name}");
         }
-        assert!(ClientConfig::new(" , ").validate().is_err());
+        assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
+        let error = config.check_beside(&ClientConfig::new("h:1")).unwrap_err().to_string();
+        assert!(error.contains("security.protocol (SASL_SSL, of the cluster: PLAINTEXT)"), "{error}");
+        assert!(error.contains("sasl") && !error.contains("hunter2"), "{error}");
+        assert!(config.check_beside(&config.clone()).is_ok());
+    }
+
+    #[test]
+    fn sasl_without_what_it_needs_is_refused() {
+        let mut config = ClientConfig::new("h:1");
+        config.set("security.protocol", "SASL_SSL").unwrap();
+        let text = config.validate().unwrap_err().to_string();
+        assert!(text.contains("security.protocol=SASL_SSL") && text.contains("sasl.jaas.config is missing"), "{text}");
+        let text = ClientConfig::new("h:1").sasl(Sasl::plain("", "p")).validate().unwrap_err().to_string();
+        assert!(text.contains("PLAIN") && text.contains("empty"), "{text}");
     }
 }

@@ -40,6 +40,9 @@ pub enum ErrorKind {
     Broker,
     /// The broker refused for lack of rights.
     Authorization,
+    /// Broker and client do not take each other for whom they say they are (TLS, SASL), or speak different security
+    /// protocols.
+    Authentication,
     /// Another producer or member took over.
     Fenced,
     /// The call is not allowed now (wrong order of calls).

@@ -68,6 +68,10 @@ pub mod net;
 pub mod producer;
 mod properties;
 pub mod reader;
+pub mod sasl;
+mod secret;
+pub mod security;
+pub mod tls;
 
 pub use acknowledgements::{AckType, ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition};
 pub use admin::Admin;
@@ -90,6 +94,9 @@ pub use producer::{
 };
 pub use properties::PropertyEffect;
 pub use reader::{PartitionReader, ReadBatch, ReadRecord};
+pub use sasl::{OAuthToken, Sasl, TokenProvider};
+pub use security::SecurityProtocol;
+pub use tls::TlsConfig;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

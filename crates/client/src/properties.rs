@@ -16,13 +16,33 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("metrics.sample.window.ms", "averages, maxima and rates are of the last 30 to 60 seconds"),
     ("metrics.recording.level", "all metrics are recorded"),
     ("config.providers", "resolve values before they come here"),
-    ("security.providers", PLAIN),
+    ("security.providers", JAVA),
+    ("ssl.provider", JAVA),
+    ("ssl.keymanager.algorithm", JAVA),
+    ("ssl.trustmanager.algorithm", JAVA),
+    ("ssl.secure.random.implementation", JAVA),
+    ("sasl.login.class", JAVA),
+    ("sasl.client.callback.handler.class", JAVA),
+    ("sasl.login.retry.backoff.ms", "connections that fail are opened anew by reconnect.backoff.ms"),
+    ("sasl.login.retry.backoff.max.ms", "connections that fail are opened anew by reconnect.backoff.max.ms"),
+    ("sasl.oauthbearer.jwt.retriever.class", JAVA),
+    ("sasl.oauthbearer.jwt.validator.class", CHECKED),
+    ("sasl.oauthbearer.sub.claim.name", CHECKED),
+    ("sasl.oauthbearer.scope.claim.name", CHECKED),
+    ("sasl.oauthbearer.clock.skew.seconds", CHECKED),
 ];
 
-/// Beginnings of the names of what only encrypted and authenticated connections have.
-const OF_SECURITY: &[&str] = &["ssl.", "sasl."];
-/// Any other `security.protocol` is refused, so that nobody takes a connection for a safe one.
-const PLAIN: &str = "security.protocol is PLAINTEXT, which is all there is so far";
+const JAVA: &str =
+    "it is for Java's security architecture; see TlsConfig::crypto_provider and TlsConfig::rustls_config";
+const CHECKED: &str = "tokens are checked by brokers only";
+/// Groups of properties of security, by the beginnings of their names.
+const GROUPS: &[(&str, &str)] = &[
+    ("sasl.kerberos.", "GSSAPI is not supported"),
+    ("sasl.oauthbearer.jwks.", CHECKED),
+    ("sasl.oauthbearer.expected.", CHECKED),
+    ("sasl.oauthbearer.allow.unverified.", CHECKED),
+    ("sasl.oauthbearer.assertion.", "client assertions are not supported; see Sasl::oauth_bearer"),
+];
 
 /// What a property does for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +59,8 @@ pub enum PropertyEffect {
 /// What a property does that a kind of client does not take.
 pub(crate) fn without_effect(name: &str, own: &[(&str, &'static str)]) -> PropertyEffect {
     let known = own.iter().find(|(n, _)| *n == name).or_else(|| WITHOUT_EFFECT.iter().find(|(n, _)| *n == name));
-    let of_security = || OF_SECURITY.iter().any(|start| name.starts_with(start)).then_some(PLAIN);
-    match known.map(|(_, reason)| *reason).or_else(of_security) {
+    let group = || GROUPS.iter().find(|(start, _)| name.starts_with(start)).map(|(_, reason)| *reason);
+    match known.map(|(_, reason)| *reason).or_else(group) {
         Some(reason) => PropertyEffect::Without(reason),
         None => PropertyEffect::Unknown,
     }

@@ -1,12 +1,18 @@
 //! One connection to one broker: correlation ids, in-flight limit, deadlines, throttling, idle close.
 //!
+//! Where the listener asks for it, authentication comes before any call, and again before it expires ([`SaslConfig`]).
 //! The task that owns the socket feeds received bytes in and carries [`Output`]s out. A call is *sent* from the moment
 //! its frame is handed out for transmission; a call that fails before that was certainly not seen by the broker.
+
+mod sasl;
+
+pub use sasl::{SaslConfig, SaslExchange, SaslStep};
 
 use crate::versions::{ApiVersions, fallback_version};
 use bytes::{Bytes, BytesMut};
 use kafka_share_messages::{ApiVersionsRequest, ApiVersionsResponse, ErrorCode, Message, frame};
 use kafka_share_wire::{Frame, FrameDecoder, Str};
+use sasl::{Progress, Sasl};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -21,8 +27,10 @@ pub struct ConnectionConfig {
     pub max_in_flight: usize,
     /// Calls waiting to be written, at most.
     pub max_queued: usize,
-    /// Time for the ApiVersions exchange.
+    /// Time for the ApiVersions exchange, and for an authentication.
     pub handshake_timeout: Duration,
+    /// How to authenticate; `None` where the listener does not ask for it.
+    pub sasl: Option<SaslConfig>,
     /// `connections.max.idle.ms`: quiet time after which the connection is closed.
     pub max_idle: Duration,
 }
@@ -69,22 +77,47 @@ impl CallError {
     }
 }
 
+/// Why a connection is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It was lost, or ended as it should. Another may do better.
+    Lost(String),
+    /// Broker and client do not take each other for whom they say they are, or speak different security protocols. Another
+    /// would end in the same way.
+    Refused(String),
+}
+
+impl Ending {
+    /// In words.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Ending::Lost(reason) | Ending::Refused(reason) => reason,
+        }
+    }
+}
+
 /// What the task must do.
 #[derive(Debug)]
 pub enum Output {
     /// Write this frame.
     Transmit(Frame),
-    /// The broker's versions are known; calls flow from now on.
+    /// Bring an exchange of the mechanism, made of fresh credentials, to [`Connection::handle_credentials`]. Calls that
+    /// are under way go on meanwhile.
+    Authenticate,
+    /// The broker's versions are known, and the client is authenticated; calls flow from now on.
     Ready(ApiVersions),
     /// A call is over: the response frame without its size prefix, or why there is none.
     Done(i32, Result<Bytes, CallError>),
     /// Close the socket, for this reason.
-    Close(String),
+    Close(Ending),
 }
 
 #[derive(Debug)]
 enum State {
     Negotiating { version: i16, until: Instant },
+    Authenticating { versions: ApiVersions, until: Instant },
     Ready,
     Closed,
 }
@@ -101,17 +134,26 @@ pub struct Connection {
     abandoned: BTreeMap<i32, Instant>,
     muted_until: Option<Instant>,
     last_used: Instant,
+    sasl: Option<Box<Sasl>>,
+    /// When an authentication that was begun beside calls is given up.
+    renewal_until: Option<Instant>,
+    /// The broker has answered a call.
+    answers: bool,
     outputs: VecDeque<Output>,
 }
 
-/// Correlation id of the ApiVersions exchange; callers number from 1.
+/// Correlation id of ApiVersions and of authentication; callers number from 1.
 const HANDSHAKE_ID: i32 = 0;
+/// Largest frame taken from a broker that has not said yet what it speaks, or who it is, in bytes.
+const MAX_EARLY_FRAME: usize = 1 << 20;
+/// How a TLS alert begins: its content type, and the first byte of the version.
+const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 
 impl Connection {
     /// A connection whose socket has just been opened; sends ApiVersions first.
     #[must_use]
     pub fn new(config: ConnectionConfig, now: Instant) -> Self {
-        let decoder = FrameDecoder::new(config.max_frame);
+        let decoder = FrameDecoder::new(config.max_frame.min(MAX_EARLY_FRAME));
         let mut this = Connection {
             state: State::Closed,
             decoder,
@@ -120,6 +162,9 @@ impl Connection {
             abandoned: BTreeMap::new(),
             muted_until: None,
             last_used: now,
+            sasl: config.sasl.clone().map(|sasl| Box::new(Sasl::new(sasl, config.client_id.clone()))),
+            renewal_until: None,
+            answers: false,
             outputs: VecDeque::new(),
             config,
         };
@@ -150,6 +195,10 @@ impl Connection {
 
     /// Looks at what was received.
     pub fn handle_received(&mut self, now: Instant) {
+        if matches!(self.state, State::Negotiating { .. }) && self.decoder.buffer().starts_with(&TLS_ALERT) {
+            let text = "the broker answered with a TLS alert: the listener speaks TLS; set security.protocol to SSL or SASL_SSL";
+            return self.end(Ending::Refused(text.into()));
+        }
         while !self.is_closed() {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => self.handle_frame(now, frame),
@@ -167,6 +216,10 @@ impl Connection {
         if let State::Negotiating { version, .. } = self.state {
             return self.handle_versions(now, version, id, frame.slice(4..));
         }
+        if id == HANDSHAKE_ID && self.sasl.as_ref().is_some_and(|s| s.waits_for_broker()) {
+            return self.handle_authentication(now, frame);
+        }
+        self.answers = true;
         if self.in_flight.remove(&id).is_some() {
             self.outputs.push_back(Output::Done(id, Ok(frame)));
             self.transmit(now);
@@ -188,13 +241,58 @@ impl Connection {
             Err(error) => return self.close(format!("ApiVersions answer is damaged: {error}")),
         };
         if response.error_code.is_ok() {
-            self.state = State::Ready;
-            self.outputs.push_back(Output::Ready(ApiVersions::from_response(&response)));
-            self.transmit(now);
+            let versions = ApiVersions::from_response(&response);
+            let begun = self.sasl.as_mut().map(|sasl| sasl.begin(&versions));
+            match begun {
+                None => self.be_ready(now, versions),
+                Some(Ok(())) => {
+                    self.state = State::Authenticating { versions, until: now + self.config.handshake_timeout };
+                    self.outputs.push_back(Output::Authenticate);
+                }
+                Some(Err(ending)) => self.end(ending),
+            }
         } else if let Some(lower) = fallback_version(version, &response) {
             self.negotiate(now, lower);
         } else {
             self.close(format!("the broker refused ApiVersions version {version}: {}", response.error_code));
+        }
+    }
+
+    fn be_ready(&mut self, now: Instant, versions: ApiVersions) {
+        self.decoder.set_limit(self.config.max_frame);
+        self.state = State::Ready;
+        self.outputs.push_back(Output::Ready(versions));
+        self.transmit(now);
+    }
+
+    /// What [`Output::Authenticate`] asked for: an exchange that has not begun, or why there is none.
+    pub fn handle_credentials(&mut self, now: Instant, exchange: Result<Box<dyn SaslExchange>, Ending>) {
+        let Some(sasl) = self.sasl.as_mut().filter(|_| !matches!(self.state, State::Closed)) else { return };
+        match exchange.and_then(|exchange| sasl.start(exchange)) {
+            Ok(frame) => {
+                // Calls that the broker holds back are answered first.
+                let calls = self.in_flight.values().chain(self.abandoned.values()).max().copied();
+                self.renewal_until = Some(calls.unwrap_or(now).max(now) + self.config.handshake_timeout);
+                self.outputs.push_back(Output::Transmit(frame));
+            }
+            // What the broker has taken is still good: what failed in passing is tried once more.
+            Err(Ending::Lost(_)) if matches!(self.state, State::Ready) && sasl.put_off(now) => self.transmit(now),
+            Err(ending) => self.end(ending),
+        }
+    }
+
+    fn handle_authentication(&mut self, now: Instant, frame: Bytes) {
+        let Some(sasl) = &mut self.sasl else { return };
+        match sasl.handle_answer(now, frame) {
+            Ok(Progress::Send(frame)) => self.outputs.push_back(Output::Transmit(frame)),
+            Ok(Progress::Done) => {
+                self.renewal_until = None;
+                match std::mem::replace(&mut self.state, State::Ready) {
+                    State::Authenticating { versions, .. } => self.be_ready(now, versions),
+                    _ => self.transmit(now),
+                }
+            }
+            Err(ending) => self.end(ending),
         }
     }
 
@@ -232,7 +330,29 @@ impl Connection {
     /// The socket ended or failed.
     pub fn handle_closed(&mut self, reason: &str) {
         let middle = if self.decoder.at_boundary() { "" } else { " in the middle of a frame" };
-        self.close(format!("{reason}{middle}"));
+        let stage = self.stage();
+        self.close(format!("{reason}{middle}{stage}"));
+    }
+
+    /// The socket can never be of use: the other side is not who it should be, or does not speak what it should.
+    pub fn handle_refused(&mut self, reason: String) {
+        self.end(Ending::Refused(reason));
+    }
+
+    /// What the end of the connection at this moment may have to do with.
+    fn stage(&self) -> String {
+        let authenticating = self.sasl.as_ref().filter(|s| s.waits_for_broker()).map(|s| s.mechanism());
+        match (&self.state, authenticating) {
+            (_, Some(mechanism)) => format!(", which authenticated SASL {mechanism} at that time"),
+            (State::Negotiating { .. }, _) => {
+                ", before it answered ApiVersions; is security.protocol that of the listener?".to_owned()
+            }
+            (State::Ready, _) if !self.answers && self.sasl.is_none() && !self.in_flight.is_empty() => {
+                ", before it answered any request; it may want authentication: is security.protocol that of the listener?"
+                    .to_owned()
+            }
+            _ => String::new(),
+        }
     }
 
     /// A deadline passed.
@@ -242,6 +362,8 @@ impl Connection {
             State::Negotiating { until, .. } if until <= now => {
                 return self.close("the broker did not answer ApiVersions in time".into());
             }
+            State::Authenticating { until, .. } if until <= now => return self.give_up_authentication(),
+            _ if self.renewal_until.is_some_and(|until| until <= now) => return self.give_up_authentication(),
             _ => {}
         }
         let mut late = Vec::new();
@@ -271,6 +393,11 @@ impl Connection {
         self.transmit(now);
     }
 
+    fn give_up_authentication(&mut self) {
+        let mechanism = self.sasl.as_ref().map_or("", |s| s.mechanism().as_str());
+        self.close(format!("authentication with SASL {mechanism} did not end in time"));
+    }
+
     fn idle_deadline(&self) -> Option<Instant> {
         let busy = !self.in_flight.is_empty() || !self.queued.is_empty() || !self.abandoned.is_empty();
         (!busy && matches!(self.state, State::Ready)).then(|| self.last_used + self.config.max_idle)
@@ -281,6 +408,9 @@ impl Connection {
             return;
         }
         self.muted_until = None;
+        if !self.queued.is_empty() && self.authentication_holds(now) {
+            return;
+        }
         while self.in_flight.len() + self.abandoned.len() < self.config.max_in_flight {
             let Some(call) = self.queued.pop_front() else { break };
             if call.answered {
@@ -294,10 +424,25 @@ impl Connection {
         }
     }
 
+    /// Asks for the renewal of an authentication that comes to its end; whether calls wait for it. It comes behind those
+    /// that are under way, whose answers the broker sends first.
+    fn authentication_holds(&mut self, now: Instant) -> bool {
+        let Some(sasl) = &mut self.sasl else { return false };
+        if sasl.wants_renewal(now) {
+            self.outputs.push_back(Output::Authenticate);
+        }
+        sasl.holds(now)
+    }
+
     fn close(&mut self, reason: String) {
+        self.end(Ending::Lost(reason));
+    }
+
+    fn end(&mut self, ending: Ending) {
         if self.is_closed() {
             return;
         }
+        let reason = ending.reason().to_owned();
         self.state = State::Closed;
         for id in std::mem::take(&mut self.in_flight).into_keys() {
             self.outputs.push_back(Output::Done(id, Err(CallError::Unanswered(reason.clone()))));
@@ -306,7 +451,7 @@ impl Connection {
             self.outputs.push_back(Output::Done(call.correlation_id, Err(CallError::NotSent(reason.clone()))));
         }
         self.abandoned.clear();
-        self.outputs.push_back(Output::Close(reason));
+        self.outputs.push_back(Output::Close(ending));
     }
 
     /// Whether the connection is over.
@@ -325,8 +470,8 @@ impl Connection {
     pub fn next_deadline(&self) -> Option<Instant> {
         let negotiation = match self.state {
             State::Closed => return None,
-            State::Negotiating { until, .. } => Some(until),
-            State::Ready => None,
+            State::Negotiating { until, .. } | State::Authenticating { until, .. } => Some(until),
+            State::Ready => self.renewal_until,
         };
         let calls = self.queued.iter().map(|c| c.deadline).chain(self.in_flight.values().copied());
         let muted = self.muted_until.filter(|_| !self.queued.is_empty());
@@ -338,3 +483,7 @@ impl Connection {
 #[cfg(test)]
 #[path = "connection_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "connection/sasl_tests.rs"]
+mod sasl_tests;

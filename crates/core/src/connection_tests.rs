@@ -3,18 +3,19 @@
 use super::*;
 use kafka_share_messages::{ApiKey, MetadataRequest, MetadataResponse, api_versions_response::ApiVersion};
 
-fn config() -> ConnectionConfig {
+pub(super) fn config() -> ConnectionConfig {
     ConnectionConfig {
         client_id: Str::from_static("test"),
-        max_frame: 1 << 20,
+        max_frame: 64 << 20,
         max_in_flight: 2,
         max_queued: 4,
         handshake_timeout: Duration::from_secs(5),
         max_idle: Duration::from_secs(60),
+        sasl: None,
     }
 }
 
-fn drain(connection: &mut Connection) -> Vec<Output> {
+pub(super) fn drain(connection: &mut Connection) -> Vec<Output> {
     std::iter::from_fn(|| connection.poll_output()).collect()
 }
 
@@ -33,7 +34,7 @@ fn versions_frame(version: i16, error: ErrorCode, max: i16) -> Vec<u8> {
     frame::encode_response(ApiKey::API_VERSIONS, &response, version, HANDSHAKE_ID).unwrap().to_vec()
 }
 
-fn receive(connection: &mut Connection, now: Instant, bytes: &[u8]) {
+pub(super) fn receive(connection: &mut Connection, now: Instant, bytes: &[u8]) {
     connection.buffer().extend_from_slice(bytes);
     connection.handle_received(now);
 }
@@ -45,12 +46,12 @@ fn ready(now: Instant) -> Connection {
     connection
 }
 
-fn call(id: i32, deadline: Instant) -> Call {
+pub(super) fn call(id: i32, deadline: Instant) -> Call {
     let frame = frame::encode_request(&MetadataRequest::default(), 13, id, &Str::from_static("t")).unwrap();
     Call { correlation_id: id, frame, deadline, answered: true }
 }
 
-fn answer(id: i32) -> Vec<u8> {
+pub(super) fn answer(id: i32) -> Vec<u8> {
     frame::encode_response(ApiKey::METADATA, &MetadataResponse::default(), 13, id).unwrap().to_vec()
 }
 
@@ -71,11 +72,13 @@ fn r098_negotiation_never_loops() {
     let mut connection = Connection::new(config(), now);
     drain(&mut connection);
     receive(&mut connection, now, &versions_frame(0, ErrorCode::UNSUPPORTED_VERSION, 9));
-    assert!(matches!(&drain(&mut connection)[..], [Output::Close(why)] if why.contains("UNSUPPORTED_VERSION")));
+    assert!(
+        matches!(&drain(&mut connection)[..], [Output::Close(why)] if why.reason().contains("UNSUPPORTED_VERSION"))
+    );
     let mut connection = Connection::new(config(), now);
     drain(&mut connection);
     receive(&mut connection, now, &versions_frame(5, ErrorCode::INVALID_REQUEST, 5));
-    assert!(matches!(&drain(&mut connection)[..], [Output::Close(why)] if why.contains("INVALID_REQUEST")));
+    assert!(matches!(&drain(&mut connection)[..], [Output::Close(why)] if why.reason().contains("INVALID_REQUEST")));
 }
 
 #[test]

@@ -228,6 +228,13 @@ impl Driver {
         }
     }
 
+    /// Tells the application that a broker does not take it for who it is, or the other way round.
+    fn report_refusal(&self, error: Option<&Error>) {
+        if let Some(error) = error.filter(|e| e.kind() == ErrorKind::Authentication) {
+            self.shared.report(error.clone());
+        }
+    }
+
     /// Says, once each, which topics are waited for.
     fn report_unknown_topics(&mut self, found: &[TopicLeaders]) {
         for name in self.shared.with(|m, _| m.subscription().to_vec()) {
@@ -245,7 +252,7 @@ impl Driver {
         match done {
             Done::Heartbeat(token, answer) => {
                 if let Err(error) = &answer
-                    && error.kind() == ErrorKind::Authorization
+                    && matches!(error.kind(), ErrorKind::Authorization | ErrorKind::Authentication)
                 {
                     self.shared.report(error.clone());
                 }
@@ -255,9 +262,11 @@ impl Driver {
                 });
             }
             Done::Fetch(node, token, answer) => {
+                self.report_refusal(answer.as_ref().err());
                 self.shared.with(|m, now| m.handle_fetch(now, node, token, answer.map_err(|e| failure(&e))));
             }
             Done::Acknowledge(node, token, answer) => {
+                self.report_refusal(answer.as_ref().err());
                 self.shared.with(|m, now| m.handle_acknowledge(now, node, token, answer.map_err(|e| failure(&e))));
             }
             Done::Metadata(Ok(topics)) => {
@@ -267,7 +276,7 @@ impl Driver {
             }
             Done::Metadata(Err(error)) => {
                 tracing::debug!(%error, "metadata of the subscribed topics is not available");
-                if error.kind() == ErrorKind::Unsupported {
+                if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Authentication) {
                     self.shared.report(error);
                 }
                 self.shared.with(|m, now| m.handle_metadata_failure(now));

@@ -200,7 +200,12 @@ impl Shared {
     /// Has the next poll return an error.
     pub(super) fn report(&self, error: Error) {
         let mut inbox = self.inbox();
-        if inbox.errors.len() < MAX_ERRORS {
+        // Several requests may have failed for one reason.
+        let known = inbox
+            .errors
+            .back()
+            .is_some_and(|last| last.kind() == error.kind() && last.to_string() == error.to_string());
+        if !known && inbox.errors.len() < MAX_ERRORS {
             inbox.errors.push_back(error);
         }
     }

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::slot::Slot;
 use crate::config::split_address;
+use crate::security::Secured;
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::ApiVersions;
 use kafka_share_core::backoff::Jitter;
@@ -67,6 +68,7 @@ enum Place {
 #[derive(Debug)]
 pub struct Cluster {
     config: ClientConfig,
+    secured: Secured,
     state: Mutex<State>,
     /// One metadata request at a time; what it brings serves all who waited.
     refresh: tokio::sync::Semaphore,
@@ -87,12 +89,13 @@ struct State {
 }
 
 impl Cluster {
-    /// Checks the settings. Connects to nothing yet.
+    /// Checks the settings, and reads the certificates and keys that they name. Connects to nothing yet.
     ///
     /// # Errors
-    /// Settings that make no sense.
+    /// Settings that make no sense; files that cannot be read, or have something else in them.
     pub fn new(config: ClientConfig) -> Result<Arc<Self>> {
         config.validate()?;
+        let secured = config.security.open()?;
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let state = State {
             metadata: Metadata::new(),
@@ -105,6 +108,7 @@ impl Cluster {
         };
         Ok(Arc::new(Cluster {
             config,
+            secured,
             state: Mutex::new(state),
             refresh: tokio::sync::Semaphore::new(1),
             coordinators: Mutex::new(HashMap::new()),
@@ -192,7 +196,12 @@ impl Cluster {
                 true
             });
         }
-        state.slots.entry((place, purpose)).or_insert_with(|| Slot::new(seed)).get(&self.config, host, port)
+        state.slots.entry((place, purpose)).or_insert_with(|| Slot::new(seed)).get(
+            &self.config,
+            &self.secured,
+            host,
+            port,
+        )
     }
 
     /// Sends a request to a broker.
@@ -258,7 +267,10 @@ impl Cluster {
                         }
                         return Ok(response);
                     }
-                    Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
+                    // No other broker would do better, and one that is asked again with a wrong password may lock the account.
+                    Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Authentication) => {
+                        return Err(error);
+                    }
                     Err(error) => {
                         if error.is_timeout() {
                             self.state().slow.insert(place, Instant::now());

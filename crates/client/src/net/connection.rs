@@ -1,25 +1,33 @@
 //! One socket and the task that owns it. Callers hand over whole frames, so a dropped caller never tears one.
 
 use crate::alarm::Alarm;
+use crate::sasl::Sasl;
 use crate::{Error, ErrorKind, Result};
 use bytes::{Buf, Bytes};
 use kafka_share_core::ApiVersions;
-use kafka_share_core::connection::{Call, CallError, Connection as Machine, ConnectionConfig, Output};
+use kafka_share_core::connection::{
+    Call, CallError, Connection as Machine, ConnectionConfig, Ending, Output, SaslExchange,
+};
 use kafka_share_messages::{ApiKey, Message, Request, frame};
 use kafka_share_wire::{Frame, Str};
 use std::collections::{HashMap, VecDeque};
 use std::io::IoSlice;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_rustls::client::TlsStream;
 
 /// Frames handed to the task at once, at most; callers beyond that wait.
 const COMMANDS: usize = 256;
 /// Segments per vectored write; the usual limit of operating systems is 1024.
 const MAX_SLICES: usize = 64;
+/// Time to hear from a broker that has closed the connection why it did, and to say goodbye to one that has not.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 type Answer = std::result::Result<Bytes, CallError>;
 
@@ -61,20 +69,54 @@ impl std::fmt::Debug for Command {
 pub(crate) struct Ended {
     /// Whether the broker's versions were learned, so that the attempt counts as a success for back-off.
     pub(crate) was_ready: bool,
+    /// Why it is over.
+    pub(crate) error: Error,
+}
+
+/// A kind of socket. The task is compiled for each, so that what one needs costs the others nothing.
+pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Whether it may keep bytes that it has taken, until it is flushed.
+    const BUFFERS: bool;
+
+    /// Why another connection would end in the same way, where an error of this socket says so.
+    fn refusal(error: &std::io::Error, has_certificate: bool) -> Option<String>;
+}
+
+impl Socket for TcpStream {
+    const BUFFERS: bool = false;
+
+    fn refusal(_: &std::io::Error, _: bool) -> Option<String> {
+        None
+    }
+}
+
+impl Socket for TlsStream<TcpStream> {
+    const BUFFERS: bool = true;
+
+    fn refusal(error: &std::io::Error, has_certificate: bool) -> Option<String> {
+        crate::tls::refusal(error, has_certificate)
+    }
+}
+
+/// What a connection is made with.
+pub(crate) struct Setup {
+    pub(crate) config: ConnectionConfig,
+    /// Host and port, for messages.
+    pub(crate) peer: String,
+    /// Who the client is; the mechanism is in the configuration, too.
+    pub(crate) sasl: Option<Sasl>,
+    /// Whether the client shows a certificate.
+    pub(crate) has_certificate: bool,
 }
 
 impl Connection {
     /// Starts the task. `open` yields the socket; `ended` runs once when the connection is over.
-    pub(crate) fn spawn<S, F>(
-        config: ConnectionConfig,
-        peer: String,
-        open: F,
-        ended: impl FnOnce(Ended) + Send + 'static,
-    ) -> Connection
+    pub(crate) fn spawn<S, F>(setup: Setup, open: F, ended: impl FnOnce(Ended) + Send + 'static) -> Connection
     where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: Socket,
         F: Future<Output = Result<S>> + Send + 'static,
     {
+        let Setup { config, peer, sasl, has_certificate } = setup;
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let (status_tx, status) = watch::channel(Status::Connecting);
         let handle = Connection {
@@ -88,16 +130,34 @@ impl Connection {
         tokio::spawn(async move {
             let error = match open.await {
                 Ok(socket) => {
-                    let driver = Driver::new(socket, config, receiver, &status_tx);
-                    Error::new(ErrorKind::Disconnected, format!("{peer}: {}", driver.run().await))
+                    let mut driver = Driver::new(socket, config, receiver, &status_tx);
+                    (driver.sasl, driver.has_certificate) = (sasl, has_certificate);
+                    match driver.run().await {
+                        Ending::Refused(why) => Error::new(ErrorKind::Authentication, format!("{peer}: {why}")),
+                        ending => Error::new(ErrorKind::Disconnected, format!("{peer}: {}", ending.reason())),
+                    }
                 }
                 Err(error) => error,
             };
             let was_ready = matches!(*status_tx.borrow(), Status::Ready(_));
-            ended(Ended { was_ready });
+            ended(Ended { was_ready, error: error.clone() });
             let _ = status_tx.send(Status::Closed(error));
         });
         handle
+    }
+
+    /// One that is over before it began, for this reason.
+    pub(crate) fn refused(config: &ConnectionConfig, peer: &str, error: Error) -> Connection {
+        let (commands, _) = mpsc::channel(1);
+        let (_, status) = watch::channel(Status::Closed(error));
+        Connection {
+            commands,
+            status,
+            next_id: Arc::new(AtomicI32::new(1)),
+            pace: Arc::new(AtomicU64::new(u64::MAX)),
+            client_id: config.client_id.clone(),
+            peer: peer.into(),
+        }
     }
 
     /// Whether the connection is over.
@@ -402,11 +462,19 @@ struct Driver<'a, S> {
     status: &'a watch::Sender<Status>,
     waiting: HashMap<i32, oneshot::Sender<Answer>>,
     outgoing: VecDeque<Bytes>,
-    closing: Option<String>,
+    /// The socket may keep bytes that it has taken.
+    unflushed: bool,
+    closing: Option<Ending>,
     alarm: Alarm,
+    sasl: Option<Sasl>,
+    /// Credentials that are being fetched.
+    credentials: Option<Credentials>,
+    has_certificate: bool,
 }
 
-impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
+type Credentials = Pin<Box<dyn Future<Output = Result<Box<dyn SaslExchange>>> + Send>>;
+
+impl<'a, S: Socket> Driver<'a, S> {
     fn new(
         socket: S,
         config: ConnectionConfig,
@@ -420,17 +488,24 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
             status,
             waiting: HashMap::new(),
             outgoing: VecDeque::new(),
+            unflushed: false,
             closing: None,
             alarm: Alarm::new(),
+            sasl: None,
+            credentials: None,
+            has_certificate: false,
         }
     }
 
-    async fn run(mut self) -> String {
+    async fn run(mut self) -> Ending {
         loop {
             self.carry_outputs();
-            if let Some(reason) = self.closing.take() {
+            if let Some(ending) = self.closing.take() {
                 self.fail_queued_commands();
-                return reason;
+                if S::BUFFERS {
+                    let _ = tokio::time::timeout(LAST_WORDS, self.socket.shutdown()).await;
+                }
+                return ending;
             }
             let deadline = self.machine.next_deadline();
             let (mut reader, mut writer) = tokio::io::split(&mut self.socket);
@@ -439,13 +514,25 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
                 read = reader.read_buf(self.machine.buffer()) => match read {
                     Ok(0) => self.machine.handle_closed("connection closed by the broker"),
                     Ok(_) => self.machine.handle_received(Instant::now()),
-                    Err(error) => self.machine.handle_closed(&format!("connection lost: {error}")),
+                    Err(error) => self.handle_lost(&error),
                 },
-                written = write_some(&mut writer, &self.outgoing), if !self.outgoing.is_empty() => match written {
+                written = push(&mut writer, &self.outgoing), if self.unflushed || !self.outgoing.is_empty() => match written {
+                    Ok(0) if self.outgoing.is_empty() => self.unflushed = false,
                     Ok(0) => self.machine.handle_closed("connection lost: the socket takes no more bytes"),
-                    Ok(n) => advance(&mut self.outgoing, n),
-                    Err(error) => self.machine.handle_closed(&format!("connection lost: {error}")),
+                    Ok(n) => {
+                        advance(&mut self.outgoing, n);
+                        self.unflushed = S::BUFFERS;
+                    }
+                    Err(error) => self.handle_write_failed(error).await,
                 },
+                exchange = fetched(&mut self.credentials), if self.credentials.is_some() => {
+                    self.credentials = None;
+                    let unusable = |error: Error| match error.is_fatal() {
+                        true => Ending::Refused(error.to_string()),
+                        false => Ending::Lost(error.to_string()),
+                    };
+                    self.machine.handle_credentials(Instant::now(), exchange.map_err(unusable));
+                }
                 command = self.commands.recv() => match command {
                     Some(command) => {
                         self.handle_command(command);
@@ -459,6 +546,24 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
                 },
                 () = self.alarm.until(deadline) => self.machine.handle_timeout(Instant::now()),
             }
+        }
+    }
+
+    /// The socket has failed.
+    fn handle_lost(&mut self, error: &std::io::Error) {
+        let began = matches!(*self.status.borrow(), Status::Ready(_));
+        match S::refusal(error, self.has_certificate).filter(|_| !began) {
+            Some(why) => self.machine.handle_refused(why),
+            None => self.machine.handle_closed(&format!("connection lost: {error}")),
+        }
+    }
+
+    /// A broker that has closed the connection may have said why, in words that are still to be read.
+    async fn handle_write_failed(&mut self, error: std::io::Error) {
+        let mut last = [0; 64];
+        match tokio::time::timeout(LAST_WORDS, self.socket.read(&mut last)).await {
+            Ok(Err(words)) if S::BUFFERS => self.handle_lost(&words),
+            _ => self.handle_lost(&error),
         }
     }
 
@@ -486,13 +591,17 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
         while let Some(output) = self.machine.poll_output() {
             match output {
                 Output::Transmit(frame) => self.outgoing.extend(frame.into_segments()),
+                Output::Authenticate => {
+                    self.credentials =
+                        self.sasl.clone().map(|sasl| -> Credentials { Box::pin(async move { sasl.exchange().await }) });
+                }
                 Output::Ready(versions) => drop(self.status.send(Status::Ready(Arc::new(versions)))),
                 Output::Done(id, result) => {
                     if let Some(reply) = self.waiting.remove(&id) {
                         let _ = reply.send(result);
                     }
                 }
-                Output::Close(reason) => self.closing = Some(reason),
+                Output::Close(ending) => self.closing = Some(ending),
             }
         }
     }
@@ -508,7 +617,18 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Driver<'a, S> {
     }
 }
 
-async fn write_some<W: AsyncWrite + Unpin>(writer: &mut W, outgoing: &VecDeque<Bytes>) -> std::io::Result<usize> {
+async fn fetched(credentials: &mut Option<Credentials>) -> Result<Box<dyn SaslExchange>> {
+    match credentials {
+        Some(credentials) => credentials.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes what the socket takes at once; where there is nothing left to write, has it let go of what it keeps, and answers 0.
+async fn push<W: AsyncWrite + Unpin>(writer: &mut W, outgoing: &VecDeque<Bytes>) -> std::io::Result<usize> {
+    if outgoing.is_empty() {
+        return writer.flush().await.map(|()| 0);
+    }
     let mut slices = [IoSlice::new(&[]); MAX_SLICES];
     let mut count = 0;
     for (slot, segment) in slices.iter_mut().zip(outgoing) {

@@ -72,6 +72,14 @@ impl AsyncWrite for Sluggish {
     }
 }
 
+impl Socket for Sluggish {
+    const BUFFERS: bool = false;
+
+    fn refusal(_: &std::io::Error, _: bool) -> Option<String> {
+        None
+    }
+}
+
 async fn connect(broker: &EmbeddedBroker) -> (Connection, Arc<Gate>) {
     let inner = broker.connect_in_memory(broker.nodes()[0].id).unwrap();
     let gate = Arc::new(Gate::default());
@@ -84,8 +92,10 @@ async fn connect(broker: &EmbeddedBroker) -> (Connection, Arc<Gate>) {
         max_queued: 64,
         handshake_timeout: LONG,
         max_idle: LONG,
+        sasl: None,
     };
-    let connection = Connection::spawn(config, "sluggish".into(), async { Ok(socket) }, |_| {});
+    let setup = Setup { config, peer: "sluggish".into(), sasl: None, has_certificate: false };
+    let connection = Connection::spawn(setup, async { Ok(socket) }, |_| {});
     connection.ready(Instant::now() + LONG).await.unwrap();
     (connection, gate)
 }

@@ -1,17 +1,24 @@
 //! Opening connections: name resolution, every address of a name, back-off after failures.
 
-use super::connection::Connection;
+use super::connection::{Connection, Ended, Setup};
+use crate::security::Secured;
+use crate::tls::{Connector, refusal};
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::backoff::Jitter;
-use kafka_share_core::connection::ConnectionConfig;
+use kafka_share_core::connection::{ConnectionConfig, SaslConfig};
+use kafka_share_wire::Str;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 /// Requests written and not answered on one connection, at most.
 const MAX_IN_FLIGHT: usize = 64;
 /// Requests waiting to be written on one connection, at most.
 const MAX_QUEUED: usize = 1024;
+/// How long at least a broker that refused the client, or was refused, is not tried again; so that passwords that are wrong
+/// do not lock accounts.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 
 /// A place for one connection, with the memory of its failures.
 #[derive(Debug)]
@@ -24,12 +31,14 @@ pub(crate) struct Slot {
 struct Health {
     failures: u32,
     not_before: Option<Instant>,
+    /// Until when the last refusal is the answer to all who ask.
+    refused: Option<(Instant, Error)>,
     jitter: Jitter,
 }
 
 impl Slot {
     pub(crate) fn new(seed: u64) -> Self {
-        let health = Health { failures: 0, not_before: None, jitter: Jitter::new(seed) };
+        let health = Health { failures: 0, not_before: None, refused: None, jitter: Jitter::new(seed) };
         Slot { health: Arc::new(Mutex::new(health)), connection: None }
     }
 
@@ -39,14 +48,15 @@ impl Slot {
     }
 
     /// The live connection, or a new one that opens after the back-off. `host` is resolved anew each time.
-    pub(crate) fn get(&mut self, config: &ClientConfig, host: &str, port: u16) -> Connection {
+    pub(crate) fn get(&mut self, config: &ClientConfig, secured: &Secured, host: &str, port: u16) -> Connection {
         if let Some(connection) = self.live() {
             return connection.clone();
         }
-        let pause_until = self.health.lock().unwrap_or_else(PoisonError::into_inner).not_before;
-        let open = open(host.to_owned(), port, config.connection_setup_timeout, pause_until);
-        let health = Arc::clone(&self.health);
-        let backoff = config.reconnect_backoff;
+        let (pause_until, refused, seed) = {
+            let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+            (health.not_before, health.refused.clone(), health.jitter.next_u64())
+        };
+        let sasl = secured.sasl.as_ref().map(|s| SaslConfig { mechanism: Str::from_static(s.mechanism()), seed });
         let connection_config = ConnectionConfig {
             client_id: config.client_id.clone(),
             max_frame: config.max_frame,
@@ -54,16 +64,47 @@ impl Slot {
             max_queued: MAX_QUEUED,
             handshake_timeout: config.connection_setup_timeout,
             max_idle: config.max_idle,
+            sasl,
         };
-        let connection = Connection::spawn(connection_config, format!("{host}:{port}"), open, move |ended| {
+        let peer = format!("{host}:{port}");
+        if let Some((_, error)) = refused.filter(|(until, _)| Instant::now() < *until) {
+            return Connection::refused(&connection_config, &peer, error);
+        }
+        let ended = self.ended(config);
+        let setup = Setup {
+            config: connection_config,
+            peer,
+            sasl: secured.sasl.clone(),
+            has_certificate: secured.tls.as_ref().is_some_and(|tls| tls.has_certificate()),
+        };
+        let timeout = config.connection_setup_timeout;
+        let socket = open(host.to_owned(), port, timeout, pause_until);
+        let connection = match &secured.tls {
+            None => Connection::spawn(setup, socket, ended),
+            Some(tls) => {
+                let (tls, host) = (Arc::clone(tls), host.to_owned());
+                Connection::spawn(setup, async move { encrypt(&tls, &host, port, socket.await?, timeout).await }, ended)
+            }
+        };
+        self.connection = Some(connection.clone());
+        connection
+    }
+
+    /// Remembers how a connection ended.
+    fn ended(&self, config: &ClientConfig) -> impl FnOnce(Ended) + Send + use<> {
+        let health = Arc::clone(&self.health);
+        let backoff = config.reconnect_backoff;
+        move |ended| {
             let mut health = health.lock().unwrap_or_else(PoisonError::into_inner);
             // A connection that worked and ended counts as a first failure: the next one opens after the shortest pause.
             health.failures = if ended.was_ready { 1 } else { health.failures + 1 };
             let random = health.jitter.next_u64();
-            health.not_before = Some(Instant::now() + backoff.pause(health.failures, random));
-        });
-        self.connection = Some(connection.clone());
-        connection
+            let pause = backoff.pause(health.failures, random);
+            let now = Instant::now();
+            health.not_before = Some(now + pause);
+            let refused = ended.error.kind() == ErrorKind::Authentication;
+            health.refused = refused.then(|| (now + pause.max(REFUSED_PAUSE), ended.error));
+        }
     }
 
     /// Forgets the connection; it closes once nobody uses it.
@@ -95,4 +136,29 @@ async fn open(host: String, port: u16, timeout: Duration, pause_until: Option<In
         }
     }
     Err(fail(last))
+}
+
+/// Makes a socket one of TLS.
+async fn encrypt(
+    tls: &Connector,
+    host: &str,
+    port: u16,
+    socket: TcpStream,
+    timeout: Duration,
+) -> Result<TlsStream<TcpStream>> {
+    let fail = |kind, text: String| Error::new(kind, format!("{host}:{port}: {text}"));
+    let error = match tokio::time::timeout(timeout, tls.connect(host, socket)).await {
+        Ok(Ok(stream)) => return Ok(stream),
+        Ok(Err(error)) => error,
+        Err(_) => return Err(fail(ErrorKind::Connect, format!("no end of the TLS handshake within {timeout:?}"))),
+    };
+    Err(match refusal(&error, tls.has_certificate()) {
+        Some(why) => fail(ErrorKind::Authentication, why),
+        None => {
+            let text = format!(
+                "connection lost in the TLS handshake ({error}): the listener may be PLAINTEXT or SASL_PLAINTEXT; is security.protocol that of the listener?"
+            );
+            fail(ErrorKind::Connect, text)
+        }
+    })
 }

@@ -4,7 +4,7 @@ use super::lane::{Lane, Outcome};
 use super::shared::{Shared, Turn, failure};
 use crate::alarm::Alarm;
 use crate::net::CoordinatorKind;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use kafka_share_core::producer::{BatchErrorKind, Output};
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::{
@@ -27,7 +27,7 @@ const CLIENT_ADD_PARTITIONS: i16 = 3;
 enum Event {
     Identity(Result<ProducerIdentity>),
     Added(Result<AddPartitionsToTxnResponse>),
-    Refreshed,
+    Refreshed(Result<()>),
 }
 
 /// Ends the task; see [`Sender::run`].
@@ -121,10 +121,7 @@ impl Sender {
             }
             Output::RefreshMetadata(topics) => {
                 let shared = Arc::clone(&self.shared);
-                self.spawn(async move {
-                    refresh(&shared, &topics).await;
-                    Event::Refreshed
-                });
+                self.spawn(async move { Event::Refreshed(refresh(&shared, &topics).await) });
             }
             Output::LeaderHint(tp, leader, nodes) => {
                 self.shared.cluster.hint_leader(tp, leader, nodes);
@@ -154,7 +151,11 @@ impl Sender {
             }
             Event::Added(Ok(response)) => s.machine.handle_added(now, &response),
             Event::Added(Err(error)) => s.machine.handle_add_failure(now, &failure(&error)),
-            Event::Refreshed => {}
+            // Nothing can be sent: what waits would wait in vain.
+            Event::Refreshed(Err(error)) if error.kind() == ErrorKind::Authentication => {
+                s.machine.abort_unsent(BatchErrorKind::Refused, &error.to_string());
+            }
+            Event::Refreshed(_) => {}
         });
     }
 }
@@ -200,15 +201,14 @@ async fn add_partitions(shared: &Shared, request: &AddPartitionsToTxnRequest) ->
     shared.cluster.call_coordinator_as(CoordinatorKind::Transaction, key, request, api, deadline, moved).await
 }
 
-async fn refresh(shared: &Shared, topics: &[Str]) {
+async fn refresh(shared: &Shared, topics: &[Str]) -> Result<()> {
     let deadline = shared.request_deadline();
-    if let Err(error) = shared.cluster.refresh_topics(topics, deadline).await {
-        tracing::debug!(%error, "metadata was not refreshed");
-        return;
-    }
+    let refreshed = shared.cluster.refresh_topics(topics, deadline).await;
+    refreshed.inspect_err(|error| tracing::debug!(%error, "metadata was not refreshed"))?;
     for name in topics {
         if let Some(topic) = shared.cluster.cached_topic(name) {
             shared.with(|s| s.machine.handle_topic(&topic));
         }
     }
+    Ok(())
 }

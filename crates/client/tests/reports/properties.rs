@@ -73,20 +73,28 @@ fn each_property_of_the_java_producer_is_known() {
     assert_eq!(taken(&log, "linger", typo), Taken::Unknown);
 }
 
-#[test]
-fn a_protocol_that_is_not_plaintext_is_refused_whatever_else_is_given() {
-    for protocol in ["SSL", "SASL_SSL", "SASL_PLAINTEXT"] {
-        let mut properties = vec![("ssl.truststore.location", "/t"), ("security.protocol", protocol)];
+#[tokio::test]
+async fn a_protocol_whose_settings_are_missing_is_refused_whatever_the_order() {
+    let cases: [(&str, &str, &str); 3] = [
+        ("SSL", "ssl.truststore.location", "ssl.truststore=/not/there"),
+        ("SASL_SSL", "ssl.truststore.location", "sasl.jaas.config is missing"),
+        ("SASL_PLAINTEXT", "sasl.jaas.config", "sasl.jaas.config: "),
+    ];
+    for (protocol, name, words) in cases {
+        let mut properties = vec![
+            ("bootstrap.servers", "127.0.0.1:1"),
+            ("group.id", "g"),
+            ("security.protocol", protocol),
+            (name, "/not/there"),
+        ];
         for _ in 0..2 {
             properties.reverse();
-            let errors = [
-                ShareConsumerBuilder::from_properties(properties.clone()).map(drop).unwrap_err(),
-                kafka_share::ProducerBuilder::from_properties(properties.clone()).map(drop).unwrap_err(),
-            ];
-            for error in errors {
-                let text = error.to_string();
-                assert!(error.kind() == ErrorKind::Config && text.contains(protocol), "{text}");
-                assert!(text.contains("only PLAINTEXT"), "{text}");
+            let consumer = ShareConsumerBuilder::from_properties(properties.clone()).unwrap();
+            let mut properties = properties.clone();
+            properties.retain(|(name, _)| *name != "group.id");
+            let producer = kafka_share::ProducerBuilder::from_properties(properties).unwrap();
+            for error in [consumer.build().map(drop).unwrap_err(), producer.build().map(drop).unwrap_err()] {
+                assert!(error.kind() == ErrorKind::Config && error.to_string().contains(words), "{protocol}: {error}");
             }
         }
     }
