@@ -18,12 +18,16 @@ use crate::kafka_process::{Node, Process};
 /// How long a started broker may take until it answers.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(180);
 
+/// Ports of a broker beyond that of its first listener, for such as tests add.
+const MORE_PORTS: usize = 6;
+
 /// A one-node Kafka on a free loopback port. It is killed, and its data removed, when this is dropped.
 #[derive(Debug)]
 pub struct RealKafka {
     version: String,
     port: u16,
     controller: u16,
+    more: [u16; MORE_PORTS],
     // Ends before its data goes.
     process: Process,
     dir: TempDir,
@@ -40,7 +44,7 @@ impl RealKafka {
     }
 
     /// As [`RealKafka::start`], with further server properties (`name=value`); `{port}` and `{controller}` in them stand
-    /// for the ports it gets.
+    /// for the ports it gets, `{more0}` to `{more5}` for those of listeners that they add ([`RealKafka::more`]).
     ///
     /// # Panics
     /// As [`RealKafka::start`].
@@ -55,13 +59,23 @@ impl RealKafka {
     /// As [`RealKafka::start`].
     #[must_use]
     pub fn start_with_features(test: &str, version: &str, features: &[&str], properties: &[&str]) -> Option<Self> {
+        let options: Vec<&str> = features.iter().flat_map(|feature| ["--feature", feature]).collect();
+        Self::start_with_options(test, version, &options, properties)
+    }
+
+    /// As [`RealKafka::start_with`], with options of `kafka-up`.
+    ///
+    /// # Panics
+    /// As [`RealKafka::start`].
+    #[must_use]
+    pub fn start_with_options(test: &str, version: &str, options: &[&str], properties: &[&str]) -> Option<Self> {
         if !java::available(test) {
             return None;
         }
         // A free port may be taken between its choice and its use.
         let mut last = io::Error::other("never tried");
         for _ in 0..3 {
-            match Self::try_start(version, features, properties) {
+            match Self::try_start(version, options, properties) {
                 Ok(kafka) => return Some(kafka),
                 Err(e) => last = e,
             }
@@ -69,15 +83,17 @@ impl RealKafka {
         panic!("Kafka {version} did not start: {last}");
     }
 
-    fn try_start(version: &str, features: &[&str], properties: &[&str]) -> io::Result<Self> {
+    fn try_start(version: &str, options: &[&str], properties: &[&str]) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let [port, controller] = free_ports()?;
-        let named = |p: &&str| p.replace("{port}", &port.to_string()).replace("{controller}", &controller.to_string());
+        let [port, controller, more @ ..]: [u16; 2 + MORE_PORTS] = free_ports()?;
+        let named = |p: &&str| {
+            let first = p.replace("{port}", &port.to_string()).replace("{controller}", &controller.to_string());
+            more.iter().enumerate().fold(first, |p, (n, port)| p.replace(&format!("{{more{n}}}"), &port.to_string()))
+        };
         let properties: Vec<String> = properties.iter().map(named).collect();
-        let options: Vec<&str> = features.iter().flat_map(|feature| ["--feature", feature]).collect();
         let node = Node { version, port, controller, dir: dir.path(), heap: None };
-        let process = Process::first(&node, &options, &properties)?;
-        let kafka = Self { version: version.to_owned(), port, controller, process, dir };
+        let process = Process::first(&node, options, &properties)?;
+        let kafka = Self { version: version.to_owned(), port, controller, more, process, dir };
         kafka.wait_until_ready()?;
         Ok(kafka)
     }
@@ -92,6 +108,15 @@ impl RealKafka {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// Port of the listener number `n` of those that the properties added.
+    ///
+    /// # Panics
+    /// From 6 on.
+    #[must_use]
+    pub fn more(&self, n: usize) -> u16 {
+        self.more[n]
     }
 
     /// Its release.

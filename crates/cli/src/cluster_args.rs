@@ -2,10 +2,11 @@
 
 use crate::exit::Failure;
 use crate::progress;
+use crate::properties::read_properties;
 use clap::Args;
 use kafka_share::ClientConfig;
 use kafka_share::net::Cluster;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,21 +82,4 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
         "" => Err("the name is missing".into()),
         name => Ok((name.to_owned(), value.trim().to_owned())),
     }
-}
-
-/// Reads a properties file: `name=value` or `name: value` lines, `#` and `!` comments.
-pub(crate) fn read_properties(path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::usage(format_args!("{}: {e}", path.display())))?;
-    let mut properties = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', '!']) {
-            continue;
-        }
-        let Some((name, value)) = line.split_once(['=', ':']) else {
-            return Err(Failure::usage(format_args!("{}:{}: name=value is expected", path.display(), number + 1)));
-        };
-        properties.push((name.trim().to_owned(), value.trim().to_owned()));
-    }
-    Ok(properties)
 }

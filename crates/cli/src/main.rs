@@ -13,6 +13,7 @@ mod ledger;
 mod pipe;
 mod produce;
 mod progress;
+mod properties;
 mod record_json;
 mod signals;
 mod text;

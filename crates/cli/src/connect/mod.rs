@@ -8,8 +8,8 @@ mod run;
 mod validate;
 mod workers;
 
-use crate::cluster_args::read_properties;
 use crate::exit::Failure;
+use crate::properties::read_properties;
 use clap::{Args, Subcommand};
 use kafka_share_connect::Properties;
 use std::path::Path;

@@ -46,9 +46,11 @@ enum Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         match error.kind() {
-            ErrorKind::Unsupported | ErrorKind::Config | ErrorKind::Authorization | ErrorKind::InvalidInput => {
-                Trouble::Hopeless(error.into())
-            }
+            ErrorKind::Unsupported
+            | ErrorKind::Config
+            | ErrorKind::Authorization
+            | ErrorKind::Authentication
+            | ErrorKind::InvalidInput => Trouble::Hopeless(error.into()),
             _ if error.is_fatal() => Trouble::Again(error),
             _ => Trouble::Once(error.to_string()),
         }

@@ -3,6 +3,7 @@
 mod cluster;
 mod connection;
 mod coordinator;
+mod probe;
 mod slot;
 
 pub use cluster::{Cluster, Purpose, SessionOwner};

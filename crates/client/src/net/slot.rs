@@ -147,18 +147,22 @@ async fn encrypt(
     timeout: Duration,
 ) -> Result<TlsStream<TcpStream>> {
     let fail = |kind, text: String| Error::new(kind, format!("{host}:{port}: {text}"));
+    let address = socket.peer_addr();
     let error = match tokio::time::timeout(timeout, tls.connect(host, socket)).await {
         Ok(Ok(stream)) => return Ok(stream),
         Ok(Err(error)) => error,
         Err(_) => return Err(fail(ErrorKind::Connect, format!("no end of the TLS handshake within {timeout:?}"))),
     };
-    Err(match refusal(&error, tls.has_certificate()) {
-        Some(why) => fail(ErrorKind::Authentication, why),
-        None => {
-            let text = format!(
-                "connection lost in the TLS handshake ({error}): the listener may be PLAINTEXT or SASL_PLAINTEXT; is security.protocol that of the listener?"
-            );
-            fail(ErrorKind::Connect, text)
-        }
-    })
+    if let Some(why) = refusal(&error, tls.has_certificate()) {
+        return Err(fail(ErrorKind::Authentication, why));
+    }
+    // A broker hangs up without a word on what is not Kafka to it, as does one that is just starting, or what stands before it.
+    if let Ok(address) = address
+        && super::probe::speaks_plain(address).await
+    {
+        let text = "the broker does not speak TLS: the listener is PLAINTEXT or SASL_PLAINTEXT; set security.protocol to that, or take a listener that is SSL or SASL_SSL";
+        return Err(fail(ErrorKind::Authentication, text.to_owned()));
+    }
+    let text = format!("connection lost in the TLS handshake ({error}); is security.protocol that of the listener?");
+    Err(fail(ErrorKind::Connect, text))
 }

@@ -71,7 +71,8 @@ fn what_is_of_no_use_is_refused_with_advice() {
     std::fs::write(&empty, "nothing").unwrap();
     let (jks, empty) = (jks.display().to_string(), empty.display().to_string());
     let roots = ("ssl.truststore.certificates", certificate.as_str());
-    let cases: &[(&[(&str, &str)], &[&str])] = &[
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
         (&[("ssl.truststore.type", "JKS")], &["ssl.truststore.type=JKS", "keytool", "openssl pkcs12", "PEM"]),
         (&[("ssl.keystore.type", "PKCS12")], &["ssl.keystore.type=PKCS12", "openssl pkcs12"]),
         (&[("ssl.truststore.location", &jks)], &["this is a JKS store", "keytool"]),
