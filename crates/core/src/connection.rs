@@ -220,6 +220,9 @@ impl Connection {
             return self.handle_authentication(now, frame);
         }
         self.answers = true;
+        if let Some(sasl) = &mut self.sasl {
+            sasl.note_answered(now);
+        }
         if self.in_flight.remove(&id).is_some() {
             self.outputs.push_back(Output::Done(id, Ok(frame)));
             self.transmit(now);
@@ -415,6 +418,9 @@ impl Connection {
             let Some(call) = self.queued.pop_front() else { break };
             if call.answered {
                 self.in_flight.insert(call.correlation_id, call.deadline);
+                if let Some(sasl) = &mut self.sasl {
+                    sasl.note_sent(now);
+                }
             }
             let id = call.correlation_id;
             self.outputs.push_back(Output::Transmit(call.frame));
@@ -474,8 +480,9 @@ impl Connection {
             State::Ready => self.renewal_until,
         };
         let calls = self.queued.iter().map(|c| c.deadline).chain(self.in_flight.values().copied());
-        let muted = self.muted_until.filter(|_| !self.queued.is_empty());
-        let all = calls.chain(self.abandoned.values().copied()).chain(negotiation).chain(muted);
+        let held = self.muted_until.into_iter().chain(self.sasl.as_ref().and_then(|s| s.wake()));
+        let held = held.filter(|_| !self.queued.is_empty());
+        let all = calls.chain(self.abandoned.values().copied()).chain(negotiation).chain(held);
         all.chain(self.idle_deadline()).min()
     }
 }

@@ -109,11 +109,6 @@ impl FrameDecoder {
         self.room = (size + 512).max(falling).clamp(LEAST_ROOM, MOST_ROOM);
     }
 
-    /// Changes the largest frame accepted, in bytes.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     /// Whether the stream is between two frames, so that its end now is a clean end.
     #[must_use]
     pub fn at_boundary(&self) -> bool {

@@ -11,6 +11,7 @@ use kafka_share_messages::{
     ErrorCode, SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse, frame,
 };
 use kafka_share_wire::{Frame, Str};
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,9 @@ pub struct SaslConfig {
 
 /// Pause before credentials that could not be had are asked for again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Brokers refuse to authenticate a connection again within a second (`KafkaChannel` in Kafka 4.4.0), by their clock.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1010);
 
 /// What a mechanism does next.
 #[derive(PartialEq, Eq)]
@@ -75,8 +79,16 @@ enum Phase {
 pub(super) struct Session {
     /// When it is to be renewed.
     pub(super) due: Instant,
-    /// From here on no request may be written before it is: a broker that reads one after the end closes the connection.
+    /// From here on no request may be written before it is: a broker that reads one after the end closes the connection. A
+    /// session that is too short for [`LEAST_INTERVAL`] is held before it is due, and renewed after its end, which brokers
+    /// allow as long as nothing else comes in between.
     pub(super) hold: Instant,
+    /// The end of it, by our clock.
+    end: Instant,
+    /// The earliest that requests may have to wait.
+    middle: Instant,
+    /// Brokers do not renew before.
+    earliest: Instant,
 }
 
 /// What comes after an answer of the broker's.
@@ -96,12 +108,29 @@ pub(super) struct Sasl {
     authenticate_version: i16,
     phase: Phase,
     pub(super) session: Option<Session>,
+    /// When the last authentication was begun, at the latest.
+    begun: Option<Instant>,
+    /// When the requests that are under way were written, in their order.
+    sent: VecDeque<Instant>,
+    /// Longest that the broker took to come to a request that was written behind others, since the last authentication and
+    /// between the two before.
+    behind: [Duration; 2],
 }
 
 impl Sasl {
     pub(super) fn new(config: SaslConfig, client_id: Str) -> Self {
         let jitter = Jitter::new(config.seed);
-        Sasl { config, client_id, jitter, authenticate_version: 0, phase: Phase::Idle, session: None }
+        Sasl {
+            config,
+            client_id,
+            jitter,
+            authenticate_version: 0,
+            phase: Phase::Idle,
+            session: None,
+            begun: None,
+            sent: VecDeque::new(),
+            behind: [Duration::ZERO; 2],
+        }
     }
 
     /// Learns what the broker speaks, and that credentials are needed.
@@ -126,7 +155,7 @@ impl Sasl {
 
     /// Whether credentials are to be asked for, so that what waits can go out. Says so once.
     pub(super) fn wants_renewal(&mut self, now: Instant) -> bool {
-        let due = matches!(self.phase, Phase::Idle) && self.session.is_some_and(|s| s.due <= now);
+        let due = matches!(self.phase, Phase::Idle) && self.session.is_some_and(|s| self.due(&s) <= now);
         if due {
             self.phase = Phase::Asked;
         }
@@ -136,10 +165,40 @@ impl Sasl {
     /// Whether requests have to wait: the broker would take one for a part of the exchange, or for one that comes too late.
     pub(super) fn holds(&self, now: Instant) -> bool {
         match self.phase {
-            Phase::Idle => false,
-            Phase::Asked => self.session.is_some_and(|s| s.hold <= now),
+            Phase::Idle | Phase::Asked => self.session.is_some_and(|s| self.hold(&s) <= now),
             Phase::Handshake(_) | Phase::Exchange(..) => true,
         }
+    }
+
+    /// When a renewal that calls wait for is due.
+    pub(super) fn wake(&self) -> Option<Instant> {
+        let session = self.session?;
+        let due = self.due(&session);
+        (matches!(self.phase, Phase::Idle) && self.hold(&session) < due).then_some(due)
+    }
+
+    /// A request was written.
+    pub(super) fn note_sent(&mut self, now: Instant) {
+        self.sent.push_back(now);
+    }
+
+    /// The broker has answered the first of the requests under way, and comes to the next.
+    pub(super) fn note_answered(&mut self, now: Instant) {
+        self.sent.pop_front();
+        if let Some(next) = self.sent.front() {
+            self.behind[0] = self.behind[0].max(now.saturating_duration_since(*next));
+        }
+    }
+
+    /// What is written from then on might be read after the end, with all that is before it.
+    fn hold(&self, session: &Session) -> Instant {
+        let margin = 2 * self.behind[0].max(self.behind[1]);
+        let by_pace = session.end.checked_sub(margin).unwrap_or(session.middle);
+        session.hold.min(by_pace.max(session.middle))
+    }
+
+    fn due(&self, session: &Session) -> Instant {
+        session.due.min(self.hold(session)).max(session.earliest)
     }
 
     /// There are no credentials at the moment. Answers whether there is time to ask again, as it will.
@@ -175,6 +234,7 @@ impl Sasl {
                 let (_, response) =
                     frame::decode_response::<SaslHandshakeRequest>(answer, 1).map_err(|e| self.lost(&e))?;
                 self.check_handshake(&response)?;
+                self.begun = Some(now);
                 self.step(exchange, None, 0)
             }
             Phase::Exchange(exchange, rounds) => {
@@ -228,6 +288,10 @@ impl Sasl {
             ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
                 format!("the broker offers {} on this listener; set sasl.mechanism to one of them", offered.join(", "))
             }
+            ErrorCode::ILLEGAL_SASL_STATE if self.session.is_some() => {
+                let text = format!("the broker does not let SASL {mechanism} be renewed so soon");
+                return Err(Ending::Lost(text));
+            }
             ErrorCode::ILLEGAL_SASL_STATE => {
                 "the listener asks for no authentication; set security.protocol to PLAINTEXT or SSL".to_owned()
             }
@@ -268,9 +332,13 @@ impl Sasl {
             let ms = u128::from(lifetime) * u128::from(thousandths) / 1000;
             now.checked_add(Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX)))
         };
+        self.behind = [Duration::ZERO, self.behind[0]];
+        let earliest = self.begun.map_or(now, |begun| begun + LEAST_INTERVAL);
         // A time that no clock reaches is none.
-        self.session = match (lifetime, part(random), part((random + 1000) / 2)) {
-            (1.., Some(due), Some(hold)) => Some(Session { due, hold }),
+        self.session = match (lifetime, part(500), part(random), part((random + 1000) / 2), part(1000)) {
+            (1.., Some(middle), Some(due), Some(hold), Some(end)) => {
+                Some(Session { due: due.max(earliest), hold, end, middle, earliest })
+            }
             _ => None,
         };
     }

@@ -248,6 +248,46 @@ fn r091_a_token_that_cannot_be_had_is_asked_for_again_while_there_is_time() {
 }
 
 #[test]
+fn r090_a_second_passes_between_two_authentications_however_short_the_session() {
+    let now = Instant::now();
+    let mut connection = ready(now, 1000);
+    let session = connection.sasl.as_ref().unwrap().session.unwrap();
+    assert!(session.hold < session.due && session.due > now + Duration::from_secs(1));
+    connection.handle_call(session.hold, call(1, now + Duration::from_secs(60)));
+    assert!(drain(&mut connection).is_empty(), "the broker would read it too late");
+    assert_eq!(connection.next_deadline(), Some(session.due));
+    connection.handle_timeout(session.due);
+    assert!(matches!(drain(&mut connection)[..], [Output::Authenticate]));
+    assert_ne!(connection.next_deadline(), Some(session.due));
+    connection.handle_credentials(session.due, Ok(Box::new(Polite)));
+    receive(&mut connection, session.due, &handshake(ErrorCode::ILLEGAL_SASL_STATE, &[]));
+    assert!(
+        matches!(ending(&mut connection), Ending::Lost(why) if why.contains("so soon")),
+        "another connection will do"
+    );
+}
+
+#[test]
+fn r090_a_broker_that_comes_to_requests_late_has_them_held_earlier() {
+    let now = Instant::now();
+    let mut connection = ready(now, 1_000_000);
+    let at = |s| now + Duration::from_secs(s);
+    connection.handle_call(now, call(1, at(2000)));
+    connection.handle_call(now, call(2, at(2000)));
+    drain(&mut connection);
+    // It read the second a hundred seconds after it was written.
+    receive(&mut connection, at(100), &answer(1));
+    receive(&mut connection, at(101), &answer(2));
+    drain(&mut connection);
+    connection.handle_call(at(790), call(3, at(2000)));
+    assert_eq!(sent(&drain(&mut connection)), [ApiKey::METADATA]);
+    receive(&mut connection, at(791), &answer(3));
+    drain(&mut connection);
+    connection.handle_call(at(801), call(4, at(2000)));
+    assert!(matches!(drain(&mut connection)[..], [Output::Authenticate]), "before its usual time");
+}
+
+#[test]
 fn r092_without_a_lifetime_there_is_no_renewal() {
     let now = Instant::now();
     let years = now + Duration::from_secs(10 * 365 * 86_400);
