@@ -3,8 +3,8 @@
 mod config;
 mod jaas;
 
-use crate::cluster_args::read_properties;
 use crate::exit::Failure;
+use crate::properties::read_properties;
 use crate::signals::Signals;
 use clap::Args;
 use kafka_share_broker::{BrokerBuilder, EmbeddedBroker, StartError};
