@@ -31,6 +31,7 @@ pub(crate) fn handle(
             return Outcome::Reply(ApiVersionsResponse { error_code, ..Default::default() });
         }
     }
+    cluster.told_versions(ctx.conn);
     let features = &cluster.config.features;
     Outcome::Reply(ApiVersionsResponse {
         api_keys: advertised(features)

@@ -6,7 +6,8 @@ use crate::group_coordinator::Member as GroupMember;
 use crate::security::{Operation, ResourceKind};
 use kafka_share_messages::share_group_describe_response::{Assignment, DescribedGroup, Member, TopicPartitions};
 use kafka_share_messages::{ErrorCode, ShareGroupDescribeRequest, ShareGroupDescribeResponse};
-use kafka_share_wire::Str;
+use kafka_share_wire::{Str, Uuid};
+use std::collections::BTreeSet;
 
 /// Read, delete, describe, and configs: what Kafka grants on a group without an authoriser.
 const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
@@ -32,8 +33,11 @@ pub(crate) fn handle(
             let error_code = ErrorCode::GROUP_ID_NOT_FOUND;
             return DescribedGroup { group_id: id, error_code, error_message, ..Default::default() };
         };
-        let topics = group.members.values().flat_map(|member| &member.topics);
-        if let Some(error_code) = topics.filter_map(|t| cluster.may_topic(ctx, Operation::Describe, t).err()).next() {
+        // As in Kafka, those that members are assigned count, not those that they subscribe to.
+        let assigned: BTreeSet<Uuid> =
+            group.members.values().flat_map(|member| &member.assigned).map(|(topic, _)| *topic).collect();
+        let names = assigned.into_iter().filter_map(|id| cluster.topics.by_id(id)).map(|topic| &topic.name);
+        if let Some(error_code) = names.filter_map(|t| cluster.may_topic(ctx, Operation::Describe, t).err()).next() {
             let why = "The group has described topic(s) that the client is not authorized to describe.";
             let error_message = Some(Str::from_static(why));
             return DescribedGroup { group_id: id, error_code, error_message, ..Default::default() };

@@ -96,8 +96,8 @@ fn check_partition<'a>(
         types: &batch.acknowledge_types,
     });
     let checked = cluster
-        .share_leader(ctx.node, topic, asked.partition_index)
-        .and_then(|()| cluster.may_read(ctx, topic))
+        .may_read(ctx, topic)
+        .and_then(|()| cluster.share_leader(ctx.node, topic, asked.partition_index))
         .map_err(|code| Refusal::new(code, ""))
         .and_then(|()| check_form(ranges, AllowedTypes::Transactional))
         .and_then(|ranges| {

@@ -25,6 +25,9 @@ fn enrol(cluster: &mut Cluster, ctx: &RequestContext, request: &AddShareAcksToTx
     }
     cluster.may_transact(ctx, Operation::Write, &request.transactional_id)?;
     cluster.may_group(ctx, Operation::Read, &request.group_id)?;
+    for topic in &request.topics {
+        cluster.may_read(ctx, topic.topic_id)?;
+    }
     cluster.check_coordinator(ctx.node, CoordinatorKind::Transaction, &request.transactional_id)?;
     let mut slots = BTreeSet::new();
     for topic in &request.topics {

@@ -75,6 +75,13 @@ impl Cluster {
         Some((&mut connection.auth, known))
     }
 
+    /// ApiVersions was answered with the versions.
+    pub(crate) fn told_versions(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(conn) {
+            connection.auth.told_versions();
+        }
+    }
+
     /// One token of a client.
     pub(crate) fn authenticate(
         &mut self,

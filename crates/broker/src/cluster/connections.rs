@@ -131,9 +131,14 @@ impl Cluster {
         let id = ConnId(self.connections.next);
         self.connections.next += 1;
         let alive = self.node(node).is_some_and(|n| n.alive);
-        if alive {
-            let sasl = self.config.listeners.get(listener).is_some_and(|listener| listener.protocol.has_sasl());
-            let auth = if sasl { Auth::sasl() } else { Auth::Open(principal.map_or(ANONYMOUS, Str::from)) };
+        let settings = self.config.listeners.get(listener);
+        // A listener that is not known lets nobody in.
+        if let Some(settings) = settings.filter(|_| alive) {
+            let auth = if settings.protocol.has_sasl() {
+                Auth::sasl()
+            } else {
+                Auth::Open(principal.map_or(ANONYMOUS, Str::from))
+            };
             let (queue, queued_bytes) = (VecDeque::new(), 0);
             let connection = Connection { node, listener, auth, state: Busy::Idle, queue, queued_bytes };
             self.connections.open.insert(id, connection);

@@ -83,6 +83,10 @@ impl Cluster {
 
     /// Whether who asks may read the topic of this id, if there is one.
     pub(crate) fn may_read(&self, ctx: &RequestContext, topic: Uuid) -> Result<(), ErrorCode> {
+        // Asked for every partition of a fetch: nothing is looked up where nothing can be refused.
+        if self.config.authorizer.is_none() {
+            return Ok(());
+        }
         self.topics.by_id(topic).map_or(Ok(()), |topic| self.may_topic(ctx, Operation::Read, &topic.name))
     }
 

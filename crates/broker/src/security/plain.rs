@@ -18,7 +18,7 @@ pub(super) fn check(users: &HashMap<String, String>, message: &[u8]) -> Result<S
     if password.is_empty() {
         return refused("Authentication failed: password not specified");
     }
-    // One that is not known takes as long as a wrong password.
+    // One that is not known is refused in the words of a wrong password. How long it takes may tell the password's length.
     let expected = users.get(name);
     let same = same_bytes(expected.map_or("", String::as_str).as_bytes(), password.as_bytes());
     if expected.is_none() || !same {

@@ -48,8 +48,8 @@ pub(crate) struct Sasl {
 
 #[derive(Debug)]
 enum Phase {
-    /// Nothing came yet, or the versions were asked for.
-    Handshake { versions_asked: bool },
+    /// Nothing came yet, or the client was told the versions, which happens once.
+    Handshake { versions_told: bool },
     /// Tokens are exchanged.
     Exchange(Mechanism, Exchange),
     /// The handshake of a new session asked for another mechanism than the session has.
@@ -103,7 +103,7 @@ pub(crate) struct Progress {
 impl Auth {
     pub(crate) fn sasl() -> Self {
         Auth::Sasl(Box::new(Sasl {
-            phase: Phase::Handshake { versions_asked: false },
+            phase: Phase::Handshake { versions_told: false },
             bare_tokens: false,
             proved: None,
             ends: None,
@@ -137,12 +137,9 @@ impl Auth {
         let principal = self.principal();
         let Auth::Sasl(sasl) = self else { return Gate::Serve(principal) };
         let (may_begin_anew, expired) = (sasl.may_begin_anew(now), sasl.ends.is_some_and(|end| now.mono > end));
-        match (&mut sasl.phase, key) {
+        match (&sasl.phase, key) {
             (Phase::Handshake { .. }, ApiKey::SASL_HANDSHAKE) => Gate::Serve(principal),
-            (Phase::Handshake { versions_asked: asked @ false }, ApiKey::API_VERSIONS) => {
-                *asked = true;
-                Gate::Serve(principal)
-            }
+            (Phase::Handshake { versions_told: false }, ApiKey::API_VERSIONS) => Gate::Serve(principal),
             (Phase::Handshake { .. } | Phase::Failed | Phase::OtherMechanism, _) => Gate::Unauthenticated,
             (Phase::Exchange(..), ApiKey::SASL_AUTHENTICATE) => Gate::Serve(principal),
             (Phase::Exchange(..), _) => {
@@ -152,6 +149,15 @@ impl Auth {
             (Phase::Done, ApiKey::SASL_HANDSHAKE) if may_begin_anew => Gate::Serve(principal),
             (Phase::Done, _) if expired => Gate::Expired,
             (Phase::Done, _) => Gate::Serve(principal),
+        }
+    }
+
+    /// ApiVersions was answered with the versions. A refusal does not count: the client asks again.
+    pub(crate) fn told_versions(&mut self) {
+        if let Auth::Sasl(sasl) = self
+            && let Phase::Handshake { versions_told } = &mut sasl.phase
+        {
+            *versions_told = true;
         }
     }
 
@@ -263,6 +269,8 @@ impl Sasl {
             (!known.max_reauth.is_zero()).then(|| i64::try_from(known.max_reauth.as_millis()).unwrap_or(i64::MAX));
         let credentials = until_ms.map(|until| until.saturating_sub(now.wall_ms).max(0));
         let lifetime = [longest, credentials].into_iter().flatten().min();
+        // 0 would mean that the session never ends.
+        let lifetime = lifetime.map(|ms| ms.max(1));
         self.ends = lifetime.map(|ms| now.after_ms(ms));
         self.proved = Some((principal, mechanism));
         self.phase = Phase::Done;

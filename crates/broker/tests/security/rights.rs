@@ -218,6 +218,36 @@ async fn topics_are_managed_with_rights_on_them_or_the_cluster() {
 }
 
 #[tokio::test]
+async fn nothing_is_said_of_a_topic_before_its_rights() {
+    let mut case = Case::new().await;
+    let state = |name, topic_id| delete_topics_request::DeleteTopicState { name, topic_id, ..Default::default() };
+    let delete = |topics| DeleteTopicsRequest { topics, ..Default::default() };
+    let codes = |answer: DeleteTopicsResponse| -> Vec<_> {
+        answer.responses.into_iter().map(|one| (one.name, one.topic_id, one.error_code)).collect()
+    };
+    let (t, refused) = (Some(text("t")), ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+    // Whether the id is that of the name is not told.
+    let pair = delete(vec![state(t.clone(), Uuid::ZERO), state(None, case.topic)]);
+    let answer = codes(case.alice.call(&pair).await);
+    assert_eq!(answer, [(t.clone(), Uuid::ZERO, refused), (None, case.topic, refused)]);
+    let both = delete(vec![state(t.clone(), case.topic)]);
+    assert_eq!(codes(case.alice.call(&both).await), [(t.clone(), case.topic, ErrorCode::INVALID_REQUEST)]);
+    // Who may see a name is told that it does not exist, whether or not she might delete it.
+    let (none, unknown) = (Some(text("none")), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    let absent = delete(vec![state(none.clone(), Uuid::ZERO)]);
+    assert_eq!(codes(case.alice.call(&absent).await), [(none.clone(), Uuid::ZERO, refused)]);
+    case.broker.allow("User:alice", Operation::Describe, Resource::topic("*"));
+    assert_eq!(codes(case.alice.call(&absent).await), [(none, Uuid::ZERO, unknown)]);
+    assert_eq!(codes(case.alice.call(&pair).await)[1], (t.clone(), case.topic, refused));
+    // The right on the cluster is enough.
+    assert!(case.broker.remove_allow("User:alice", Operation::Describe, &Resource::topic("*")));
+    case.broker.allow("User:alice", Operation::Delete, Resource::cluster());
+    assert_eq!(codes(case.alice.call(&pair).await), [(t.clone(), case.topic, ErrorCode::INVALID_REQUEST)]);
+    let named = delete(vec![state(t.clone(), Uuid::ZERO)]);
+    assert_eq!(codes(case.alice.call(&named).await), [(t, case.topic, ErrorCode::NONE)]);
+}
+
+#[tokio::test]
 async fn transactions_need_their_id() {
     let mut case = Case::new().await;
     let keys =
@@ -329,6 +359,15 @@ async fn share_groups_need_the_group_and_the_topics() {
     assert!(case.broker.remove_allow("User:alice", Operation::Read, &Resource::group("g")));
     let describe = ShareGroupDescribeRequest { group_ids: vec![text("g")], ..Default::default() };
     case.allowed(describe, GROUP, &[(Operation::Describe, Resource::group("g")), seen.clone()]).await;
+    // What is subscribed to and not assigned is no secret.
+    let waiting = ShareGroupHeartbeatRequest { group_id: text("g2"), ..heartbeat("none") };
+    case.root.call(&waiting).await;
+    case.broker.allow("User:alice", Operation::Describe, Resource::group("g2"));
+    let describe = ShareGroupDescribeRequest { group_ids: vec![text("g2")], ..Default::default() };
+    assert!(case.alice.call(&describe).await.groups[0].error_code.is_ok());
+    assert!(case.broker.remove_allow("User:alice", Operation::Describe, &Resource::group("g2")));
+    case.root.call(&ShareGroupHeartbeatRequest { member_epoch: -1, ..waiting }).await;
+    case.root.call(&DeleteGroupsRequest { groups_names: vec![text("g2")], ..Default::default() }).await;
     assert!(case.alice.call(&ListGroupsRequest::default()).await.groups.is_empty());
     assert_eq!(case.root.call(&ListGroupsRequest::default()).await.groups.len(), 1);
     let topic = describe_share_group_offsets_request::DescribeShareGroupOffsetsRequestTopic {
@@ -366,8 +405,15 @@ async fn staged_acknowledgements_need_id_group_and_topic() {
     let mut case = Case::new().await;
     let id = (Operation::Write, Resource::transactional_id("id"));
     let group = (Operation::Read, Resource::group("g"));
-    let enrol = AddShareAcksToTxnRequest { transactional_id: text("id"), group_id: text("g"), ..Default::default() };
-    case.allowed(enrol, TXN, &[id.clone(), group.clone()]).await;
+    let topic = (Operation::Read, Resource::topic("t"));
+    let topics = vec![add_share_acks_to_txn_request::AddShareAcksToTxnTopic {
+        topic_id: case.topic,
+        partitions: vec![0],
+        ..Default::default()
+    }];
+    let enrol =
+        AddShareAcksToTxnRequest { transactional_id: text("id"), group_id: text("g"), topics, ..Default::default() };
+    case.allowed(enrol, TXN, &[id.clone(), group.clone(), topic]).await;
     let stage = TxnShareAcknowledgeRequest {
         transactional_id: Some(text("id")),
         group_id: text("g"),

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kafka_share_broker::{BrokerBuilder, Cluster, ClusterConfig, EmbeddedBroker, Listener, Mechanism, Now, OAuthKey};
 use kafka_share_messages::{
-    ApiVersionsRequest, ErrorCode, MetadataRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest,
+    ApiVersionsRequest, ErrorCode, MetadataRequest, Request, SaslAuthenticateRequest, SaslHandshakeRequest, frame,
 };
 use kafka_share_wire::Str;
 use proptest::prelude::*;
@@ -73,6 +73,35 @@ async fn every_listener_says_that_it_knows_sasl() {
     let why = "SaslAuthenticate request received after successful authentication";
     assert_eq!(answer.error_message.as_deref(), Some(why));
     assert!(open.call(&versions()).await.error_code.is_ok());
+}
+
+#[tokio::test]
+async fn a_refused_question_for_versions_is_asked_again() {
+    let broker = start().await;
+    let mut raw = connect(&broker);
+    // A version that is yet to be, as a newer client begins.
+    let mut frame = frame::encode_request(&versions(), 3, 7, &Str::from_static("test")).unwrap().to_vec();
+    frame[6..8].copy_from_slice(&99_i16.to_be_bytes());
+    raw.stream.write_all(&frame).await.unwrap();
+    let answer = frame::decode_response::<ApiVersionsRequest>(raw.frame().await.unwrap(), 0).unwrap().1;
+    assert_eq!(answer.error_code, ErrorCode::UNSUPPORTED_VERSION);
+    let unnamed = ApiVersionsRequest { client_software_name: Str::from_static("-"), ..versions() };
+    assert_eq!(raw.call(&unnamed).await.error_code, ErrorCode::INVALID_REQUEST);
+    assert!(raw.call(&versions()).await.error_code.is_ok());
+    // Once told, it is not told again.
+    raw.send(&versions(), 0).await;
+    assert!(raw.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_session_is_never_too_short_to_end() {
+    let short = listener().max_reauth(Duration::from_micros(10));
+    let broker = builder().listener(short).start().await.unwrap();
+    let mut raw = connect(&broker);
+    assert_eq!(raw.plain("alice", "alice-secret").await.session_lifetime_ms, 1);
+    broker.advance_clock(Duration::from_millis(2));
+    raw.send(&versions(), 0).await;
+    assert!(raw.is_closed().await);
 }
 
 #[tokio::test]
@@ -355,11 +384,11 @@ static CLUSTER: LazyLock<Mutex<Cluster>> = LazyLock::new(|| {
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let handshake = |mechanism: &'static str, version| {
         let request = SaslHandshakeRequest { mechanism: Str::from_static(mechanism) };
-        kafka_share_messages::frame::encode_request(&request, version, 1, &Str::from_static("x")).unwrap().to_vec()
+        frame::encode_request(&request, version, 1, &Str::from_static("x")).unwrap().to_vec()
     };
     let token = |auth_bytes: Vec<u8>| {
         let request = SaslAuthenticateRequest { auth_bytes: auth_bytes.into(), ..Default::default() };
-        kafka_share_messages::frame::encode_request(&request, 2, 1, &Str::from_static("x")).unwrap().to_vec()
+        frame::encode_request(&request, 2, 1, &Str::from_static("x")).unwrap().to_vec()
     };
     let tokens = prop_oneof![
         Just(b"\0alice\0alice-secret".to_vec()),
@@ -370,7 +399,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         "n,(a=[a-z]{0,3})?,\u{1}([a-z]{0,4}=[A-Za-z. ]{0,20}\u{1}){0,3}\u{1}?".prop_map(String::into_bytes),
         proptest::collection::vec(any::<u8>(), 0..40),
     ];
-    let versions = kafka_share_messages::frame::encode_request(&versions(), 3, 1, &Str::from_static("x")).unwrap();
+    let versions = frame::encode_request(&versions(), 3, 1, &Str::from_static("x")).unwrap();
     prop_oneof![
         (prop::sample::select(vec!["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "?"]), 0..2_i16)
             .prop_map(move |(mechanism, version)| handshake(mechanism, version)),
