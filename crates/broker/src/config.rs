@@ -99,6 +99,9 @@ pub struct ClusterConfig {
     /// `connections.max.idle.ms`: a connection on which no byte came or went for so long is closed. That ends half-open
     /// connections, and those of clients that do not read their answers. In real time, whatever the broker's clock does.
     pub connections_max_idle_ms: u64,
+    /// How long a client may take from being accepted to being authenticated, the TLS handshake included; then its connection
+    /// is closed. In real time; default 10 s. Kafka has no such limit but `connections.max.idle.ms`.
+    pub authentication_timeout_ms: u64,
     /// The listeners that every node has; the first is the one whose addresses are those of `nodes`.
     pub listeners: Vec<Listener>,
     /// Who may do what (`authorizer.class.name`). Default: everybody may do everything.
@@ -134,6 +137,7 @@ impl Default for ClusterConfig {
             fetch_session_slots: 1000,
             max_connections: 10_000,
             connections_max_idle_ms: 600_000,
+            authentication_timeout_ms: 10_000,
             listeners: vec![Listener::plaintext("PLAINTEXT")],
             authorizer: None,
             failed_authentication_delay_ms: 100,

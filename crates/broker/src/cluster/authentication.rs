@@ -23,6 +23,12 @@ impl Cluster {
         }
     }
 
+    /// Whether a connection has nothing left to prove, or has proved it; one that is gone has not.
+    #[must_use]
+    pub fn is_authenticated(&self, conn: ConnId) -> bool {
+        self.connections.get(conn).is_some_and(|connection| connection.auth.is_open())
+    }
+
     /// Whether a request may be served. `false`: it was answered instead.
     pub(super) fn pass(&mut self, ctx: &mut RequestContext, body: &Reader) -> Result<bool, CloseReason> {
         let Some(connection) = self.connections.get_mut(ctx.conn) else { return Err(CloseReason::Unknown) };

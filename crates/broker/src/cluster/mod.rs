@@ -30,7 +30,7 @@ pub(crate) use waiters::{Parked, WaitKey};
 use crate::faults::Faults;
 use crate::fetch_sessions::{FetchSessions, Limits};
 use crate::rng::Rng;
-use crate::security::Credentials;
+use crate::security::{Credentials, KEY_BYTES, Secrets};
 use crate::settings::Overrides;
 use crate::share::Share;
 use crate::txn_coordinator::{self, Transactions};
@@ -76,8 +76,8 @@ pub struct Cluster {
     pub(crate) config: ClusterConfig,
     pub(crate) cluster_id: String,
     pub(crate) rng: Rng,
-    /// Where nonces of authentication come from.
-    secrets: Rng,
+    /// Where nonces and salts of authentication come from.
+    secrets: Secrets,
     /// What each listener checks clients against.
     credentials: Vec<Credentials>,
     pub(crate) nodes: Vec<Node>,
@@ -111,7 +111,7 @@ impl Cluster {
         let mut rng = Rng::new(seed);
         let cluster_id = rng.uuid().to_string();
         // Apart from the ids, which a listener more or less must not change.
-        let mut secrets = Rng::new(seed ^ 0x5ec2e7);
+        let mut secrets = Secrets::seeded(&mut Rng::new(seed ^ 0x5ec2e7));
         let credentials = config.listeners.iter().map(|listener| Credentials::new(listener, &mut secrets)).collect();
         let nodes = config.nodes.iter().map(Node::new).collect();
         Cluster {
@@ -181,10 +181,13 @@ impl Cluster {
         self.run_woken(now);
     }
 
-    /// Makes the nonces of authentication follow from this, which nobody else should know: whoever knows the seed of the
-    /// cluster could foresee them, and let an old exchange happen again.
-    pub fn seed_secrets(&mut self, seed: u64) {
-        self.secrets = Rng::new(seed);
+    /// Makes the nonces and salts of authentication follow from this, which should come from the operating system: whoever
+    /// knows the seed of the cluster could foresee them, and let an old exchange happen again. To be called before anybody
+    /// connects; derives the keys of SCRAM anew.
+    pub fn seed_secrets(&mut self, key: [u8; KEY_BYTES]) {
+        self.secrets = Secrets::new(key);
+        let listeners = self.config.listeners.iter();
+        self.credentials = listeners.map(|listener| Credentials::new(listener, &mut self.secrets)).collect();
     }
 
     /// Id of the cluster, as clients see it.

@@ -11,6 +11,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::Sleep;
 use tokio_rustls::TlsAcceptor;
 
 /// Segments per vectored write.
@@ -37,6 +38,8 @@ pub(crate) struct Limits {
     pub(crate) max_frame: usize,
     /// Time without a byte in either direction.
     pub(crate) max_idle: Duration,
+    /// Time from being accepted to being authenticated.
+    pub(crate) authentication: Duration,
 }
 
 /// Which listener of which node.
@@ -52,19 +55,20 @@ pub(super) async fn accept<S>(hub: Arc<Hub>, place: Place, limits: Limits, tls: 
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let Some(acceptor) = tls else { return serve(hub, place, None, limits, stream).await };
-    match tokio::time::timeout(limits.max_idle, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => {
-            let principal = tls::principal(stream.get_ref().1.peer_certificates());
-            Box::pin(serve(hub, place, principal.as_deref(), limits, stream)).await;
-        }
+    let end = tokio::time::sleep(limits.authentication);
+    let Some(acceptor) = tls else { return serve(hub, place, None, limits, end, stream).await };
+    match tokio::time::timeout_at(end.deadline(), acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => match tls::principal(stream.get_ref().1.peer_certificates()) {
+            Ok(principal) => Box::pin(serve(hub, place, principal.as_deref(), limits, end, stream)).await,
+            Err(error) => tracing::debug!(node = place.node, %error, "closing a connection"),
+        },
         Ok(Err(error)) => tracing::debug!(node = place.node, %error, "a TLS handshake failed"),
         Err(_) => tracing::debug!(node = place.node, "a TLS handshake took too long"),
     }
 }
 
-/// Serves a connection to a node until either side closes it, or it is idle for too long.
-async fn serve<S>(hub: Arc<Hub>, place: Place, principal: Option<&str>, limits: Limits, stream: S)
+/// Serves a connection to a node until either side closes it, it is idle for too long, or has not authenticated by `end`.
+async fn serve<S>(hub: Arc<Hub>, place: Place, principal: Option<&str>, limits: Limits, end: Sleep, stream: S)
 where
     S: AsyncRead + AsyncWrite + Send,
 {
@@ -79,6 +83,10 @@ where
         biased;
         closed = reader.read_all(limits.max_frame, &mut read) => closed,
         () = &mut writing => ReadEnd::Peer,
+        () = unauthenticated(&hub, registration.conn, end) => {
+            tracing::debug!(conn = registration.conn.0, "closing a connection that has not authenticated in time");
+            ReadEnd::Peer
+        }
         () = activity.too_idle() => {
             tracing::debug!(conn = registration.conn.0, "closing an idle connection");
             ReadEnd::Peer
@@ -87,6 +95,18 @@ where
     if closed == ReadEnd::Broker {
         let _ = tokio::time::timeout(LAST_WRITE, writing).await;
     }
+}
+
+/// Returns at the end of the time to authenticate, if the client has not done so.
+async fn unauthenticated(hub: &Hub, conn: ConnId, end: Sleep) {
+    // Most listeners ask for nothing: no timer is needed then. Who has authenticated once stays so.
+    if !hub.with(|cluster, _| cluster.is_authenticated(conn)) {
+        end.await;
+        if !hub.with(|cluster, _| cluster.is_authenticated(conn)) {
+            return;
+        }
+    }
+    std::future::pending().await
 }
 
 #[derive(PartialEq, Eq)]

@@ -16,13 +16,10 @@ pub(crate) fn acceptor(listener: &Listener) -> Result<Option<TlsAcceptor>, Secur
     let TlsFiles { chain, key, .. } = &listener.tls;
     let broken =
         |why: &dyn std::fmt::Display| SecurityError::Tls { listener: listener.name.clone(), why: why.to_string() };
-    if !crate::security::has_crypto() {
-        return Err(broken(&crate::security::NO_CRYPTO));
-    }
+    let provider = Arc::new(crate::security::crypto().ok_or_else(|| broken(&crate::security::NO_CRYPTO))?);
     let in_pem = |what, why| SecurityError::Pem { listener: listener.name.clone(), what, why };
     let chain = certificates(chain).map_err(|why| in_pem("the certificate chain", why))?;
     let key = private_key(&key.0).map_err(|why| in_pem("the private key", why))?;
-    let provider = Arc::new(rustls_graviola::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| broken(&error))?;
@@ -76,8 +73,22 @@ fn private_key(pem: &str) -> Result<PrivateKeyDer<'static>, String> {
     }
 }
 
-/// The principal of a client that has shown this certificate.
-pub(super) fn principal(certificates: Option<&[CertificateDer<'_>]>) -> Option<String> {
-    let own = certificates?.first()?;
-    Some(format!("User:{}", subject_of(own)?))
+/// The principal of a client that has shown this certificate; who has shown none has none. One that cannot be read does not
+/// make its client anonymous: what that may do is not meant for it.
+pub(super) fn principal(certificates: Option<&[CertificateDer<'_>]>) -> Result<Option<String>, &'static str> {
+    let Some(own) = certificates.and_then(<[_]>::first) else { return Ok(None) };
+    let subject = subject_of(own).ok_or("the subject of the client's certificate cannot be read")?;
+    Ok(Some(format!("User:{subject}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_cannot_be_read_makes_nobody() {
+        assert_eq!(principal(None), Ok(None));
+        assert_eq!(principal(Some(&[])), Ok(None));
+        assert!(principal(Some(&[CertificateDer::from(vec![0x30, 1, 0])])).is_err());
+    }
 }

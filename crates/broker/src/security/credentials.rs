@@ -1,8 +1,7 @@
 //! What a listener knows of its users: passwords of PLAIN, derived keys of SCRAM, the key of tokens.
 
 use super::scram::{Digest, ScramCredential};
-use super::{Listener, Mechanism, OAuthKey, Secret};
-use crate::rng::Rng;
+use super::{Listener, Mechanism, OAuthKey, Secret, Secrets};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ pub(crate) struct Credentials {
 
 impl Credentials {
     /// Derives all keys, which takes some milliseconds for each user of SCRAM.
-    pub(crate) fn new(listener: &Listener, rng: &mut Rng) -> Self {
+    pub(crate) fn new(listener: &Listener, secrets: &mut Secrets) -> Self {
         let mut made = Credentials {
             mechanisms: listener.mechanisms.clone(),
             token_key: listener.token_key.clone(),
@@ -30,7 +29,9 @@ impl Credentials {
             let wanted = |mechanism| only.is_none_or(|only| only == mechanism) && made.mechanisms.contains(&mechanism);
             let [plain, sha256, sha512] =
                 [Mechanism::Plain, Mechanism::ScramSha256, Mechanism::ScramSha512].map(wanted);
-            let mut derive = |digest| ScramCredential::derive(digest, password, listener.scram_iterations, &salt(rng));
+            let mut derive = |digest| {
+                ScramCredential::derive(digest, password, listener.scram_iterations, &secrets.next().to_be_bytes())
+            };
             if sha256 {
                 made.scram256.0.insert(name.clone(), derive(Digest::Sha256));
             }
@@ -43,9 +44,4 @@ impl Credentials {
         }
         made
     }
-}
-
-fn salt(rng: &mut Rng) -> [u8; 16] {
-    let (high, low) = (rng.next_u64(), rng.next_u64());
-    ((u128::from(high) << 64) | u128::from(low)).to_be_bytes()
 }

@@ -1,6 +1,6 @@
 //! Tokens of OAUTHBEARER: JSON web tokens (RFC 7519) in the compact form, checked with a key that does not change.
 
-use super::{NO_CRYPTO, Secret, has_crypto, same_bytes, subject_public_key};
+use super::{NO_CRYPTO, Secret, crypto, same_bytes, subject_public_key};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -42,7 +42,7 @@ impl OAuthKey {
     pub fn rs256(public_key_pem: &str) -> Result<Self, String> {
         let found = SubjectPublicKeyInfoDer::from_pem_slice(public_key_pem.as_bytes());
         let key = found.map_err(|error: pem::Error| format!("no public key in the PEM: {error:?}"))?;
-        if !has_crypto() {
+        if crypto().is_none() {
             return Err(NO_CRYPTO.into());
         }
         let bits = subject_public_key(&key).ok_or("the public key is malformed")?;
@@ -66,7 +66,7 @@ impl OAuthKey {
                 same_bytes(&mac.finalize().into_bytes(), signature)
             }
             Key::Rs256(key) => {
-                let provider = rustls_graviola::default_provider();
+                let Some(provider) = crypto() else { return false };
                 let known = provider.signature_verification_algorithms.mapping;
                 let found = known.iter().find(|(scheme, _)| *scheme == SignatureScheme::RSA_PKCS1_SHA256);
                 found

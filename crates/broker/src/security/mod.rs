@@ -9,6 +9,7 @@ mod oauth;
 mod plain;
 mod sasl;
 mod scram;
+mod secrets;
 
 pub(crate) use acl::CLUSTER;
 pub(crate) use acl::ResourceKind;
@@ -19,8 +20,10 @@ pub use jwt::OAuthKey;
 pub use listener::{ClientAuth, Listener, Mechanism, SecurityError, SecurityProtocol};
 pub(crate) use listener::{Secret, TlsFiles};
 pub(crate) use sasl::{Auth, Failure, Gate, Handshake, Progress};
+pub(crate) use secrets::{KEY_BYTES, Secrets};
 
 use kafka_share_wire::Str;
+use rustls::crypto::CryptoProvider;
 
 /// Who a connection is that has proved nothing.
 pub(crate) const ANONYMOUS: Str = Str::from_static("User:ANONYMOUS");
@@ -28,8 +31,8 @@ pub(crate) const ANONYMOUS: Str = Str::from_static("User:ANONYMOUS");
 /// Why TLS and signed tokens cannot be had on this machine.
 pub(crate) const NO_CRYPTO: &str = "the processor lacks what the cryptography here needs (x86-64 with AES, AVX2, BMI and ADX, or ARM with AES and SHA-2)";
 
-/// Whether the processor has what the cryptography of TLS and RSA needs; without it, it would panic.
-pub(crate) fn has_crypto() -> bool {
+/// The cryptography of TLS and RSA, where the processor has what it needs; without that, it would panic.
+pub(crate) fn crypto() -> Option<CryptoProvider> {
     #[cfg(target_arch = "x86_64")]
     let has = std::arch::is_x86_feature_detected!("aes")
         && std::arch::is_x86_feature_detected!("pclmulqdq")
@@ -42,9 +45,10 @@ pub(crate) fn has_crypto() -> bool {
         && std::arch::is_aarch64_feature_detected!("aes")
         && std::arch::is_aarch64_feature_detected!("pmull")
         && std::arch::is_aarch64_feature_detected!("sha2");
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    return has.then(rustls_graviola::default_provider);
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let has = false;
-    has
+    None
 }
 
 /// Equal or not, in a time that tells nothing of where the difference is.

@@ -2,9 +2,8 @@
 
 use super::oauth::{self, INVALID_TOKEN, Verdict};
 use super::scram::{self, Challenged};
-use super::{ANONYMOUS, Credentials, Mechanism, plain};
+use super::{ANONYMOUS, Credentials, Mechanism, Secrets, plain};
 use crate::Now;
-use crate::rng::Rng;
 use kafka_share_messages::ApiKey;
 use kafka_share_wire::Str;
 use std::time::Duration;
@@ -187,12 +186,12 @@ impl Auth {
         &mut self,
         known: &Credentials,
         now: Now,
-        rng: &mut Rng,
+        secrets: &mut Secrets,
         token: &[u8],
     ) -> Option<Result<Progress, Failure>> {
         match self {
             Auth::Sasl(sasl) if matches!(sasl.phase, Phase::Exchange(..)) => {
-                Some(sasl.step(known, now, rng, token).map_err(|failure| sasl.fail(failure)))
+                Some(sasl.step(known, now, secrets, token).map_err(|failure| sasl.fail(failure)))
             }
             _ => None,
         }
@@ -227,11 +226,17 @@ impl Sasl {
         }
     }
 
-    fn step(&mut self, known: &Credentials, now: Now, rng: &mut Rng, token: &[u8]) -> Result<Progress, Failure> {
+    fn step(
+        &mut self,
+        known: &Credentials,
+        now: Now,
+        secrets: &mut Secrets,
+        token: &[u8],
+    ) -> Result<Progress, Failure> {
         let Phase::Exchange(mechanism, exchange) = &self.phase else { return Err(Failure::Credentials) };
         let mechanism = *mechanism;
         let step = match exchange {
-            Exchange::First => first(mechanism, known, now, rng, token)?,
+            Exchange::First => first(mechanism, known, now, secrets, token)?,
             Exchange::Challenged(challenged) => {
                 let (name, last) = challenged.verify(token)?;
                 Step::Proved(name, last, None)
@@ -278,16 +283,22 @@ impl Sasl {
     }
 }
 
-fn first(mechanism: Mechanism, known: &Credentials, now: Now, rng: &mut Rng, token: &[u8]) -> Result<Step, Failure> {
-    let scram = |users: &std::collections::HashMap<String, scram::ScramCredential>, rng: &mut Rng| {
-        let nonce = format!("{:016x}{:016x}", rng.next_u64(), rng.next_u64());
+fn first(
+    mechanism: Mechanism,
+    known: &Credentials,
+    now: Now,
+    secrets: &mut Secrets,
+    token: &[u8],
+) -> Result<Step, Failure> {
+    let scram = |users: &std::collections::HashMap<String, scram::ScramCredential>, secrets: &mut Secrets| {
+        let nonce = format!("{:032x}", secrets.next());
         let (challenged, answer) = scram::challenge(|name| users.get(name).cloned(), token, &nonce)?;
         Ok(Step::Ask(answer, Exchange::Challenged(Box::new(challenged))))
     };
     match mechanism {
         Mechanism::Plain => Ok(Step::Proved(plain::check(&known.plain.0, token)?, Vec::new(), None)),
-        Mechanism::ScramSha256 => scram(&known.scram256.0, rng),
-        Mechanism::ScramSha512 => scram(&known.scram512.0, rng),
+        Mechanism::ScramSha256 => scram(&known.scram256.0, secrets),
+        Mechanism::ScramSha512 => scram(&known.scram512.0, secrets),
         Mechanism::OAuthBearer => {
             let key = known.token_key.as_ref().ok_or(Failure::Credentials)?;
             Ok(match oauth::check(key, token, now.wall_ms)? {

@@ -3,4 +3,5 @@
 mod raw;
 mod rights;
 mod sasl;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tls;

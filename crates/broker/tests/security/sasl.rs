@@ -104,6 +104,44 @@ async fn a_session_is_never_too_short_to_end() {
     assert!(raw.is_closed().await);
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_does_not_authenticate_in_time_is_closed() {
+    let broker = start().await;
+    let begun = tokio::time::Instant::now();
+    let (mut known, mut slow) = (connect(&broker), connect(&broker));
+    assert!(known.plain("alice", "alice-secret").await.error_code.is_ok());
+    assert_eq!(slow.handshake("PLAIN").await.0, ErrorCode::NONE);
+    assert!(slow.is_closed().await);
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    assert!(known.call(&versions()).await.error_code.is_ok());
+}
+
+#[tokio::test]
+async fn nonces_and_salts_do_not_follow_from_the_seed() {
+    let mut challenges = Vec::new();
+    for _ in 0..2 {
+        let broker = builder().seed(5).start().await.unwrap();
+        let mut raw = connect(&broker);
+        raw.handshake("SCRAM-SHA-256").await;
+        let answer = raw.token(b"n,,n=alice,r=abc").await.unwrap().auth_bytes;
+        let text = String::from_utf8(answer.to_vec()).unwrap();
+        challenges.push(text.split(',').map(str::to_owned).collect::<Vec<_>>());
+    }
+    assert!(challenges[0][0].starts_with("r=abc") && challenges[0][1].starts_with("s="));
+    assert_ne!(challenges[0][0], challenges[1][0]);
+    assert_ne!(challenges[0][1], challenges[1][1]);
+}
+
+#[tokio::test]
+async fn a_listener_that_is_not_there_lets_nobody_in() {
+    let broker = start().await;
+    broker.with_cluster(|cluster, now| {
+        let conn = cluster.connect_to(now, 1, 9, None);
+        assert!(!cluster.is_authenticated(conn));
+        assert_eq!(cluster.connection_count(), 0);
+    });
+}
+
 #[tokio::test]
 async fn plain_lets_in_whoever_knows_the_password() {
     let broker = start().await;

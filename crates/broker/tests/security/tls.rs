@@ -112,6 +112,20 @@ async fn what_is_no_tls_is_closed_at_once() {
     assert!(connect(&plain, &client(&authority, None)).await.is_err());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_stalls_is_closed_in_time() {
+    let authority = Authority::new();
+    let Identity { chain, key } = authority.sign("broker");
+    let broker = EmbeddedBroker::builder().manual_clock().listener(Listener::ssl("SSL", chain, key));
+    let broker = broker.start().await.unwrap();
+    let begun = tokio::time::Instant::now();
+    let mut stream = broker.connect_in_memory(1).unwrap();
+    // The head of a ClientHello, and nothing after it.
+    stream.write_all(&[22, 3, 1, 1, 0]).await.unwrap();
+    assert_eq!(stream.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    assert_eq!(begun.elapsed().as_secs(), 10);
+}
+
 #[tokio::test]
 async fn a_certificate_makes_a_principal() {
     let authority = Authority::new();
