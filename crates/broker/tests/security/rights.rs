@@ -420,7 +420,22 @@ async fn staged_acknowledgements_need_id_group_and_topic() {
         member_id: text("m"),
         ..Default::default()
     };
-    case.allowed(stage, TXN, &[id, group]).await;
+    case.allowed(stage.clone(), TXN, &[id.clone(), group.clone()]).await;
+    // Without the right on the topic nothing else is said of its partitions, not even that there is none.
+    let epoch = case.root.call(&heartbeat("t")).await.member_epoch;
+    for (operation, resource) in [id, group] {
+        case.broker.allow("User:alice", operation, resource);
+    }
+    let partitions =
+        vec![txn_share_acknowledge_request::AcknowledgePartition { partition_index: 9, ..Default::default() }];
+    let topics = vec![txn_share_acknowledge_request::AcknowledgeTopic {
+        topic_id: case.topic,
+        partitions,
+        ..Default::default()
+    }];
+    let stage = TxnShareAcknowledgeRequest { member_epoch: epoch, topics, ..stage };
+    let answer = case.alice.call(&stage).await;
+    assert_eq!(answer.responses[0].partitions[0].error_code, ErrorCode::TOPIC_AUTHORIZATION_FAILED, "{answer:?}");
 }
 
 #[tokio::test]
