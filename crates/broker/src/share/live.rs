@@ -25,6 +25,8 @@ pub(crate) struct Live {
     next_start: i64,
     /// The entry in the table of timers.
     pub(super) timer: Option<Duration>,
+    /// Partition of `__share_group_state` that its state belongs to.
+    pub(super) state_slot: i32,
 }
 
 impl Live {
@@ -42,10 +44,16 @@ impl Live {
         StoredShareState { state_epoch, leader_epoch, start_offset, batches }
     }
 
-    fn new(machine: SharePartition, partition: &Partition, state_epoch: i32, written_start: i64) -> Self {
+    fn new(
+        machine: SharePartition,
+        partition: &Partition,
+        state_slot: i32,
+        state_epoch: i32,
+        written_start: i64,
+    ) -> Self {
         let next_start = machine.start();
         let (leader, leader_epoch) = (partition.leader, partition.leader_epoch);
-        Live { machine, leader, leader_epoch, state_epoch, written_start, next_start, timer: None }
+        Live { machine, leader, leader_epoch, state_epoch, written_start, next_start, timer: None, state_slot }
     }
 }
 
@@ -226,18 +234,19 @@ impl Cluster {
         }
         let config = self.share_config(group);
         let (reset, limit) = (config.auto_offset_reset, config.delivery_count_limit);
+        let key = ShareKey { group: group.detached(), topic: tp.0, partition: tp.1 };
+        let slot = self.share_state_slot(&key);
         let Some(partition) = self.topics.by_id_mut(tp.0).and_then(|topic| topic.partition_mut(tp.1)) else {
             return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ""));
         };
-        let key = ShareKey { group: group.detached(), topic: tp.0, partition: tp.1 };
         let live = match self.share.store.read(&key) {
             Some(state) if state.start_offset >= 0 => {
                 let machine = SharePartition::resume(state.start_offset, &state.batches, limit);
-                Live::new(machine, partition, state.state_epoch, state.start_offset)
+                Live::new(machine, partition, slot, state.state_epoch, state.start_offset)
             }
             Some(state) => {
                 let machine = SharePartition::new(start_offset(partition, reset, now)?);
-                Live::new(machine, partition, state.state_epoch, -1)
+                Live::new(machine, partition, slot, state.state_epoch, -1)
             }
             // As in Kafka, where the state exists once a member has subscribed.
             None => return Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, NOT_INITIALIZED)),

@@ -31,7 +31,9 @@ impl Share {
 impl Cluster {
     /// Partition of `__share_group_state` that holds a share-partition's state.
     pub(crate) fn share_state_slot(&self, key: &ShareKey) -> i32 {
-        self.coordinator_slot(CoordinatorKind::Share, &share_key(&key.group, key.topic, key.partition))
+        let computed =
+            || self.coordinator_slot(CoordinatorKind::Share, &share_key(&key.group, key.topic, key.partition));
+        self.share.live(key).map_or_else(computed, |live| live.state_slot)
     }
 }
 
