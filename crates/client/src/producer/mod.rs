@@ -9,6 +9,7 @@ mod delivery;
 mod lane;
 mod ledger_backend;
 mod metrics;
+mod promises;
 mod record;
 mod sender;
 mod session;

@@ -2,15 +2,14 @@
 
 use super::delivery::{Delivery, Promise, settled};
 use super::metrics::{Call, Metrics};
+use super::promises::Promises;
 use super::record::ProducerRecord;
 use crate::net::Cluster;
 use crate::{Error, ErrorKind, MetricsSnapshot, Result, Severity};
 use kafka_share_core::producer::{
-    AppendError, Appended, BatchError, BatchErrorKind, BatchId, Output, ProduceFailure, Producer as Machine,
-    RecordParts,
+    AppendError, BatchError, BatchErrorKind, Output, ProduceFailure, Producer as Machine, RecordParts,
 };
 use kafka_share_core::transaction::{Transaction, TxnError, TxnErrorKind};
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
@@ -30,39 +29,13 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) machine: Machine,
-    /// Of each batch, with the number of its records.
-    promises: BTreeMap<BatchId, (Arc<Promise>, u32)>,
+    promises: Promises,
     /// The task has ended; nothing will ever be sent again.
     gone: bool,
     /// Whether nothing was left to do when the task looked last.
     was_idle: bool,
     /// Bytes in the buffer at the task's last turn.
     was_buffered: usize,
-}
-
-impl State {
-    fn promise(&mut self, appended: Appended) -> Arc<Promise> {
-        match self.promises.last_entry().filter(|last| *last.key() == appended.batch) {
-            Some(mut last) => Self::count(last.get_mut()),
-            None => Self::count(self.promises.entry(appended.batch).or_default()),
-        }
-    }
-
-    fn count((promise, records): &mut (Arc<Promise>, u32)) -> Arc<Promise> {
-        *records += 1;
-        Arc::clone(promise)
-    }
-
-    /// The records of a batch are in smaller ones from now on.
-    fn split(&mut self, batch: BatchId, parts: &[(BatchId, u32)]) {
-        let Some((whole, records)) = self.promises.remove(&batch) else { return };
-        let ends = parts.iter().skip(1).map(|(_, first)| *first).chain([records]);
-        let promises: Vec<(u32, Arc<Promise>)> = parts.iter().map(|(_, first)| (*first, Arc::default())).collect();
-        for (((part, first), end), (_, promise)) in parts.iter().zip(ends).zip(&promises) {
-            self.promises.insert(*part, (Arc::clone(promise), end - first));
-        }
-        whole.split(promises);
-    }
 }
 
 /// What the producer's task is to do.
@@ -76,7 +49,7 @@ pub(super) struct Turn {
 
 impl Shared {
     pub(super) fn new(cluster: Arc<Cluster>, machine: Machine, max_block: Duration) -> Arc<Self> {
-        let state = State { machine, promises: BTreeMap::new(), gone: false, was_idle: true, was_buffered: 0 };
+        let state = State { machine, promises: Promises::default(), gone: false, was_idle: true, was_buffered: 0 };
         Arc::new(Shared {
             cluster,
             state: Mutex::new(state),
@@ -174,7 +147,7 @@ impl Shared {
                     .ok_or(AppendError::UnknownTopic)?,
             };
             let appended = s.machine.append_at(Instant::now, &record.topic, partition, parts)?;
-            let promise = s.promise(appended);
+            let promise = s.promises.count(appended.batch);
             Ok((Delivery { promise, partition, index: appended.index, timestamp }, appended.wake))
         })?;
         if wake {
@@ -188,7 +161,7 @@ impl Shared {
         let _time = self.metrics.time(Call::Flush);
         let promises: Vec<Arc<Promise>> = self.with(|s| {
             let last = s.machine.seal_all();
-            s.promises.range(..=last).map(|(_, (p, _))| Arc::clone(p)).collect()
+            s.promises.up_to(last)
         });
         self.work.notify_one();
         let all = async {
@@ -217,9 +190,19 @@ impl Shared {
                 _ => {}
             }
             if tokio::time::timeout_at(deadline.into(), progress).await.is_err() {
-                return Err(Error::new(ErrorKind::Timeout, "not all requests were answered in time"));
+                return Err(self.not_idle());
             }
         }
+    }
+
+    fn not_idle(&self) -> Error {
+        self.with(|s| match s.machine.any_refusal() {
+            None => Error::new(ErrorKind::Timeout, "not all requests were answered in time"),
+            Some((topic, partition, code)) => {
+                let text = format!("not all records were written in time: {topic}-{partition} answers {code}");
+                Error::new(ErrorKind::Timeout, text).with_code(Some(code))
+            }
+        })
     }
 
     /// Takes what the machine wants done; settles batches on the way.
@@ -231,9 +214,9 @@ impl Shared {
                 match output {
                     Output::Done(batch, result) => {
                         let severity = s.machine.transaction().map(severity);
-                        settled.extend(s.promises.remove(&batch).map(|p| (p, result, severity)));
+                        settled.extend(s.promises.remove(batch).map(|p| (p, result, severity)));
                     }
-                    Output::Split(batch, parts) => s.split(batch, &parts),
+                    Output::Split(batch, parts) => s.promises.split(batch, &parts),
                     other => outputs.push(other),
                 }
             }
@@ -275,7 +258,7 @@ impl Shared {
             s.machine.close();
             std::mem::take(&mut s.promises)
         });
-        for (promise, _) in promises.into_values() {
+        for promise in promises.into_all() {
             promise.settle(Err(closed()));
         }
         self.progress.notify_waiters();

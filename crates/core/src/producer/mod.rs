@@ -314,6 +314,13 @@ impl Producer {
         BatchId(self.next_batch - 1)
     }
 
+    /// Why brokers had something that is still on its way sent again, last: topic, partition and code.
+    #[must_use]
+    pub fn any_refusal(&self) -> Option<(&Str, i32, ErrorCode)> {
+        let refused = |p: &Partition| Some((&self.topics[p.topic].name, p.index, p.refusal?));
+        self.partitions.iter().filter(|p| !p.is_idle()).find_map(refused)
+    }
+
     /// Takes no more records.
     pub fn close(&mut self) {
         self.closed = true;
