@@ -618,7 +618,7 @@ async fn a_broker_that_has_less_of_the_ledger_than_its_leader_is_no_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ledger_that_is_read_from_its_start_again_is_counted() {
+async fn a_ledger_that_loses_records_under_a_reader_is_read_again_and_refused() {
     let lab = Lab::new(2, 30_000).await;
     let producer = lab.transactional("t").await;
     let first = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
@@ -635,9 +635,17 @@ async fn a_ledger_that_is_read_from_its_start_again_is_counted() {
     lab.delete_all("share-ack-ledger", 2).await;
     lab.broker.clear_faults();
     lab.produce(10..20).await;
-    lab.work(&producer, &consumer, 20).await;
+    let error = loop {
+        match consumer.poll(SHORT).await {
+            Err(error) if error.is_fatal() => break error,
+            Err(_) => {}
+            Ok(records) => assert!(records.is_empty(), "what is done is not known any more"),
+        }
+        assert!(Instant::now() < until, "no error came");
+    };
+    assert_eq!(error.kind(), ErrorKind::InvalidState, "{error}");
     assert!((count(&consumer, "restarts") - 1.0).abs() < 0.1);
-    assert_eq!(lab.output().await, all_values(20));
+    assert_eq!(lab.output().await, all_values(10));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

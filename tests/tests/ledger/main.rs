@@ -1,6 +1,7 @@
 //! Exactly-once by the acknowledgement ledger: the embedded broker without transactional acknowledgements, on both
 //! transaction versions, and real Kafka 4.4.0 and 4.1.1.
 
+mod changed;
 mod chaos;
 mod full_disk;
 mod refusals;
@@ -24,6 +25,7 @@ async fn embedded(transaction_version: i16) {
     let broker = builder.transaction_version(transaction_version).start().await.expect("a broker");
     Box::pin(scenarios::all(&broker.bootstrap_servers())).await;
     Box::pin(refusals::all(&broker.bootstrap_servers())).await;
+    Box::pin(changed::all(&broker.bootstrap_servers())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,6 +83,7 @@ fn real_kafka() {
         let bootstrap = kafka.bootstrap();
         runtime.block_on(scenarios::all(&bootstrap));
         runtime.block_on(refusals::all(&bootstrap));
+        runtime.block_on(changed::all(&bootstrap));
         if properties.len() > 1 {
             let broker = kafka.address().into();
             runtime.block_on(async {

@@ -13,20 +13,30 @@ use serde_json::json;
 #[command(
     after_help = "What the ledger knows of a group's records counts until it is raised: records that come again, as offsets were reset or
 the group was deleted by another tool, would be acknowledged without output. `kshare groups reset`, `delete` and
-`offsets --delete` do it by themselves. No member of the group may be at work.
+`offsets --delete` do it by themselves. No member of the group may be at work, and no transaction of it open.
+
+Records that are done and that the broker was not told of yet come twice after it. It is refused where there are such, unless
+--records-come-again says that they are meant to.
 
 Examples:
-  kshare ledger raise billing --bootstrap-server HOST:9092"
+  kshare ledger raise billing --bootstrap-server HOST:9092
+  kshare ledger raise billing --records-come-again --bootstrap-server HOST:9092"
 )]
 pub(super) struct RaiseArgs {
     /// Share group
     group: String,
+    /// Though records are done that the broker was not told of: they come again, and are done again
+    #[arg(long)]
+    records_come_again: bool,
     #[command(flatten)]
     common: Common,
 }
 
 pub(super) async fn run(args: RaiseArgs) -> Result<(), Failure> {
     let (admin, topic) = args.common.open().await?;
+    if !args.records_come_again {
+        refuse_unconfirmed(&admin, &topic, &args.group).await?;
+    }
     let raised = admin.raise_ledger_generation(&topic, &args.group);
     let generation = progress::during("raising the generation", raised).await?;
     if args.common.json {
@@ -34,6 +44,21 @@ pub(super) async fn run(args: RaiseArgs) -> Result<(), Failure> {
     }
     let rows = [text::row([&"GROUP", &"GENERATION"]), text::row([&args.group, &generation])];
     text::table(&mut std::io::stdout(), &rows)
+}
+
+async fn refuse_unconfirmed(admin: &Admin, topic: &str, group: &str) -> Result<(), Failure> {
+    let found = progress::during("reading the ledger", admin.describe_ledger(topic)).await?;
+    let intents = found.partitions.iter().flat_map(|p| &p.intents).filter(|i| !i.open && !i.outdated);
+    let counts = intents.filter(|i| i.groups.contains_key(group)).map(|i| i.unconfirmed_of(group, &[]));
+    let count = match counts.sum::<Option<u64>>() {
+        Some(0) => return Ok(()),
+        Some(count) => count.to_string(),
+        None => "an unknown number of".to_owned(),
+    };
+    Err(Failure::new(format_args!(
+        "{count} records of share group {group:?} are done, and the broker was not told: after this they would come twice. Run a \
+         member of the group for a moment first, or say --records-come-again"
+    )))
 }
 
 /// What is about to come again: a group's records of some topics, or of all.

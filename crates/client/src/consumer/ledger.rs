@@ -103,6 +103,10 @@ impl Standings for Look<'_> {
 pub(super) struct Member(pub(super) Arc<Shared>);
 
 impl LedgerMember for Member {
+    fn group(&self) -> &str {
+        self.0.group_id.as_str()
+    }
+
     fn attach(&self, topic: &Arc<LedgerTopic>, settings: &LedgerSettings) -> Result<Arc<Tail>> {
         self.0.attach_ledger(topic, settings)
     }

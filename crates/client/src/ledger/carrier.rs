@@ -1,6 +1,7 @@
 //! The task behind a tail: fetches one ledger partition uncommitted, through leader moves, fences owners that are due, and
 //! asks for the group's start offsets now and then.
 
+use super::elsewhere;
 use super::gone::gone;
 use super::tail::Shared;
 use crate::admin::Admin;
@@ -118,6 +119,10 @@ async fn step(shared: &Shared, owner: crate::net::SessionOwner) -> Result<bool> 
     match shared.with(|reader| reader.want()) {
         Want::Nothing => return Ok(false),
         Want::Bounds => {
+            if !shared.looked_elsewhere.load(Ordering::Relaxed) {
+                elsewhere::check(&shared.cluster, &shared.topic, shared.partition).await?;
+                shared.looked_elsewhere.store(true, Ordering::Relaxed);
+            }
             let (start, end) = (bound(shared, EARLIEST).await?, bound(shared, LATEST).await?);
             shared.with(|reader| reader.handle_bounds(start, end));
         }

@@ -5,7 +5,9 @@ use super::carrier::{call_fence, took_effect};
 use super::gone::gone;
 use crate::admin::{Admin, Isolation, OffsetSpec};
 use crate::{Error, ErrorKind, PartitionReader, Producer, ProducerRecord, Result, Uuid};
-use kafka_share_core::ledger::{ClaimedRange, IntentKey, IntentState, LedgerRecord, Survey, SurveyedIntent};
+use kafka_share_core::ledger::{
+    ClaimedRange, IntentKey, IntentState, LedgerError, LedgerRecord, Survey, SurveyedIntent,
+};
 use kafka_share_core::metadata::TopicIdPartition;
 use kafka_share_core::transaction::ProducerIdentity;
 use kafka_share_messages::ErrorCode;
@@ -137,7 +139,7 @@ impl Admin {
             intents: survey.intents().iter().map(|(offset, found)| intent(*offset, found, survey, &starts)).collect(),
             generations: survey.generations().iter().map(|(group, n)| (group.to_string(), *n)).collect(),
             left: survey.left().map(ToString::to_string).collect(),
-            faults: survey.faults().iter().map(ToString::to_string).collect(),
+            faults: deleted(survey, *partition, start).iter().chain(survey.faults()).map(ToString::to_string).collect(),
         });
         Ok(LedgerDescription { topic: topic.to_owned(), partitions: partitions.collect() })
     }
@@ -192,22 +194,40 @@ impl Admin {
     }
 
     /// Raises a group's generation, so that what the ledger has of it counts no more: before an offset reset, or when a group
-    /// was deleted, as records that come again would be acknowledged without output otherwise. No member may be at work.
-    /// Answers the new generation.
+    /// was deleted, as records that come again would be acknowledged without output otherwise. No member may be at work, nor
+    /// any transaction that acknowledges records of the group be open. What was done and the broker was not told of
+    /// ([`LedgerIntent::unconfirmed_of`]) comes twice afterwards, unless its records come again on purpose. Answers the new
+    /// generation.
     ///
     /// # Cancel safety
     /// It may have been raised. Raising it once more does no harm.
     ///
     /// # Errors
-    /// As [`Admin::describe_ledger`]; a group that has members.
+    /// As [`Admin::describe_ledger`]; a group that has members; [`InvalidState`](ErrorKind::InvalidState) where a transaction is
+    /// open, or was begun meanwhile: then the generation is raised, and the message says so.
     pub async fn raise_ledger_generation(&self, topic: &str, group: &str) -> Result<u64> {
         self.check_without_members(group).await?;
         let ledger = self.open_ledger(topic).await?;
         let partition = ledger.layout.partition_for(group);
         let surveys = self.survey(&ledger, Some(partition)).await?;
+        if let Some(who) = open_transaction(&surveys, group) {
+            let text = format!(
+                "transaction {who:?} of share group {group:?} is open in ledger {topic:?}: wait for its end, or end it with `kshare \
+                 ledger compact --older-than 1s`, before the generation is raised"
+            );
+            return Err(Error::new(ErrorKind::InvalidState, text));
+        }
         let generation = surveys.iter().map(|(survey, ..)| survey.generation(group)).max().unwrap_or(0) + 1;
         let record = LedgerRecord::Generation { group: Str::from(group), generation };
         self.write_of_group(&ledger, partition, &record).await?;
+        // A member that was stopped may have written between the look and the record, and not see the record any more.
+        if let Some(who) = open_transaction(&self.survey(&ledger, Some(partition)).await?, group) {
+            let text = format!(
+                "generation {generation} of share group {group:?} begins in ledger {topic:?}, but transaction {who:?} was begun \
+                 before that and may be committed yet: end it with `kshare ledger compact --older-than 1s` before members start"
+            );
+            return Err(Error::new(ErrorKind::InvalidState, text));
+        }
         Ok(generation)
     }
 
@@ -328,6 +348,22 @@ impl Admin {
             }
         }
     }
+}
+
+/// The transactional id of an open intent that claims records of the group.
+fn open_transaction(surveys: &[(Survey, i32, i64)], group: &str) -> Option<Str> {
+    let intents = surveys.iter().flat_map(|(survey, ..)| survey.intents().values());
+    let mut open =
+        intents.filter(|i| i.state == IntentState::Open && i.intent.groups.iter().any(|g| g.group == *group));
+    open.next().map(|found| found.intent.transactional_id.clone())
+}
+
+/// Records were deleted from a partition: its members refuse it, but those of groups whose generation was raised since.
+fn deleted(survey: &Survey, partition: i32, start: i64) -> Option<LedgerError> {
+    let claims = survey.intents().values().flat_map(|i| &i.intent.groups);
+    let raised = !survey.generations().is_empty();
+    let anew = raised && claims.map(|claim| &claim.group).all(|group| survey.generations().contains_key(group));
+    (start > 0 && !anew).then_some(LedgerError::Deleted { partition, start })
 }
 
 pub(super) fn intent(offset: i64, found: &SurveyedIntent, survey: &Survey, starts: &Starts) -> LedgerIntent {

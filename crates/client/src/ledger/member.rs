@@ -15,6 +15,9 @@ pub(crate) trait LedgerMember: Debug + Send + Sync {
     /// A consumer that is closed, or that reads another ledger.
     fn attach(&self, topic: &Arc<LedgerTopic>, settings: &LedgerSettings) -> Result<Arc<Tail>>;
 
+    /// Its group.
+    fn group(&self) -> &str;
+
     /// Whether its group may have members that know the ledger alone, as far as the consumer's reader has read; `None` where it
     /// has no reader.
     fn needs_intent(&self) -> Option<bool>;

@@ -21,6 +21,7 @@
 #![doc = include_str!("guide.md")]
 
 mod carrier;
+mod elsewhere;
 mod gone;
 mod inspect;
 mod leave;

@@ -49,6 +49,8 @@ pub(super) struct Shared {
     /// Somebody waits for what only the ledger can tell.
     pub(super) asked: Notify,
     pub(super) stopped: AtomicBool,
+    /// Whether the other partitions were seen to be of the same layout.
+    pub(super) looked_elsewhere: AtomicBool,
     pub(super) counters: Counters,
 }
 
@@ -133,6 +135,7 @@ impl Tail {
             work: Notify::new(),
             asked: Notify::new(),
             stopped: AtomicBool::new(false),
+            looked_elsewhere: AtomicBool::new(false),
             counters: Counters::default(),
         });
         handle.spawn(Carrier::new(Arc::clone(&shared)).run());
@@ -181,7 +184,7 @@ impl Tail {
             LedgerError::Record { error: FormatError::OtherLayout { .. } | FormatError::Foreign(_), .. } => {
                 ErrorKind::Config
             }
-            LedgerError::TooLarge { .. } => ErrorKind::InvalidState,
+            LedgerError::TooLarge { .. } | LedgerError::Deleted { .. } => ErrorKind::InvalidState,
             _ => ErrorKind::Protocol,
         };
         Error::new(kind, format!("ledger topic {:?} cannot be used: {error}", self.shared.topic.name))

@@ -71,6 +71,10 @@ impl StagedPart for Part {
 }
 
 impl LedgerMember for Member {
+    fn group(&self) -> &str {
+        &self.group
+    }
+
     fn attach(&self, topic: &Arc<LedgerTopic>, settings: &LedgerSettings) -> Result<Arc<Tail>> {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));

@@ -2,7 +2,7 @@
 
 use super::ledger_backend::{Commit, SealError};
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition, TransactionEnd};
-use crate::ledger::LedgerPart;
+use crate::ledger::{LedgerMember, LedgerPart};
 use crate::net::{Cluster, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::ApiVersions;
@@ -100,6 +100,25 @@ pub(super) trait AckBackend: std::fmt::Debug + Send + Sync {
 
     /// The transaction has ended; told before the givers of the acknowledgements are.
     fn ended(&self, _end: TransactionEnd) {}
+}
+
+/// What is acknowledged must be of the group that it is acknowledged for: else the intent would go to the ledger partition of
+/// another group, or tell of records that the named group has not done.
+pub(super) fn check_group<'a>(
+    members: impl Iterator<Item = &'a Arc<dyn LedgerMember>>,
+    metadata: &ShareGroupMetadata,
+) -> Result<()> {
+    match members.map(|member| member.group()).find(|group| *group != metadata.group_id()) {
+        None => Ok(()),
+        Some(other) => {
+            let text = format!(
+                "the acknowledgements are of a consumer of share group {other:?}, and the metadata given with them is of {:?}: pass \
+                 share_group_metadata() of the same consumer",
+                metadata.group_id()
+            );
+            Err(Error::new(ErrorKind::InvalidInput, text))
+        }
+    }
 }
 
 /// Whether a cluster with these versions and features takes acknowledgements into transactions (KIP-1289, at the API
@@ -275,6 +294,7 @@ impl AckBackend for NativeBackend {
     fn adopt(&self, acks: &mut ShareAcknowledgements, member: &ShareGroupMetadata) -> Result<Vec<LedgerPart>> {
         let parts = acks.origins().iter().filter_map(|origin| origin.ledger()).map(|part| part.member);
         let members: Vec<_> = parts.chain(member.member().cloned()).collect();
+        check_group(members.iter(), member)?;
         if members.iter().any(|m| m.is_reading()) {
             // Whether others use the ledger alone is not known at this moment.
             let text =

@@ -1,7 +1,7 @@
 //! Acknowledgements in transactions by the ledger: collected while they are staged, written as one intent per ledger
 //! partition before the commit, and checked against all that lies below it.
 
-use super::ack_backend::{AckBackend, Boxed, Refusals, Staging};
+use super::ack_backend::{AckBackend, Boxed, Refusals, Staging, check_group};
 use super::record::ProducerRecord;
 use super::shared::Shared;
 use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition, TransactionEnd};
@@ -472,7 +472,7 @@ impl AckBackend for LedgerBackend {
         }
         let parts: Option<Vec<LedgerPart>> = acks.origins().iter().map(|origin| origin.ledger()).collect();
         match parts {
-            Some(parts) => Ok(parts),
+            Some(parts) => check_group(parts.iter().map(|part| &part.member), member).map(|()| parts),
             None => unsupported("the giver of these acknowledgements cannot have them go by the ledger"),
         }
     }

@@ -28,6 +28,18 @@ pub enum LedgerError {
         /// What is wrong with it.
         error: RecordError,
     },
+    /// Records that compaction would have kept.
+    #[error(
+        "ledger partition {partition}: its records below offset {start} were deleted (compaction does not), and with them perhaps what says which \
+         records are done. Stop all members of the group; then `kshare ledger raise` has it begin anew, and what was done and \
+         the broker was not told of comes twice"
+    )]
+    Deleted {
+        /// Ledger partition.
+        partition: i32,
+        /// First offset that is left.
+        start: i64,
+    },
     /// More is open and not tombstoned than may be remembered.
     #[error(
         "ledger partition {partition}: over {limit} ranges of offsets are acknowledged and not tombstoned; let members describe \

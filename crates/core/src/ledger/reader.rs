@@ -72,6 +72,10 @@ pub struct LedgerReader {
     position: Option<i64>,
     /// The end of the log when reading began: below it gaps are what compaction left.
     target: i64,
+    /// Where the log began then: 0, unless records were deleted from it.
+    start: i64,
+    /// Whether the record that raised the group's generation last was read: nothing counts that lay below it.
+    raised: bool,
     caught_up: bool,
     /// Intents whose markers may have been missed while reading from the start: they were open at the end of an answer, and
     /// then something was gone. Markers go only after what they decide, so that an intent which is still there was judged by
@@ -102,6 +106,8 @@ impl LedgerReader {
             upkeep: Upkeep::default(),
             position: None,
             target: 0,
+            start: 0,
+            raised: false,
             caught_up: false,
             suspects: BTreeSet::new(),
             next_ask: 1,
@@ -238,7 +244,9 @@ impl LedgerReader {
         }
     }
 
-    /// Takes the first offset of the log and its end, the end read with or after the start.
+    /// Takes the first offset of the log and its end, the end read with or after the start. A log that does not begin at 0
+    /// has lost records that say what is done: it is refused ([`LedgerError::Deleted`]), unless the group's generation was
+    /// raised since.
     pub fn handle_bounds(&mut self, start: i64, end: i64) {
         if self.position.is_some() {
             return;
@@ -248,6 +256,7 @@ impl LedgerReader {
             self.handle_gap();
         }
         self.position = Some(start);
+        self.start = start;
         self.target = end.max(start);
         self.look_for_end();
     }
@@ -276,7 +285,7 @@ impl LedgerReader {
         self.picture.handle_settled(self.lowest_ask);
         self.look_for_end();
         self.suspect(last_stable_offset);
-        Ok(())
+        self.error.clone().map_or(Ok(()), Err)
     }
 
     /// The ledger cannot be used from here on.
@@ -411,8 +420,11 @@ impl LedgerReader {
                 }
             }
             (LedgerRecord::Generation { group, generation }, false) => {
-                if group == self.config.group && self.picture.handle_generation(generation) {
-                    self.handle_raised();
+                if group == self.config.group {
+                    self.raised = true;
+                    if self.picture.handle_generation(generation) {
+                        self.handle_raised();
+                    }
                 }
             }
             (LedgerRecord::Left { group, generation }, false) => {
@@ -466,6 +478,7 @@ impl LedgerReader {
     fn restart(&mut self) {
         self.picture = Picture::of_generation(self.picture.generation());
         self.position = None;
+        self.raised = false;
         self.caught_up = false;
         self.suspicions = 0;
         self.suspects.clear();
@@ -475,6 +488,10 @@ impl LedgerReader {
 
     fn look_for_end(&mut self) {
         if self.caught_up || !self.suspects.is_empty() || self.position.is_none_or(|p| p < self.target) {
+            return;
+        }
+        if self.start > 0 && !self.raised {
+            self.fail(LedgerError::Deleted { partition: self.partition, start: self.start });
             return;
         }
         self.caught_up = true;

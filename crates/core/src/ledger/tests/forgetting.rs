@@ -240,29 +240,52 @@ fn batches_that_were_read_before_are_passed_over() {
     assert_eq!((reader.floor(), reader.want(), reader.ranges()), (0, Want::Records(4), 3));
     // A broker gives the whole batch that holds the wanted offset.
     let mut middle = super::log::reader();
-    middle.handle_bounds(3, log.end);
+    middle.handle_bounds(3, log.end + 1);
     middle.note_asked(2);
     middle.handle_records(now, log.fetch(3), -1).unwrap();
     assert_eq!((middle.floor(), middle.want(), middle.ranges()), (0, Want::Records(4), 1));
 }
 
+/// Whoever reads it cannot know what the deleted records said: one that starts, and one that has to read it again.
 #[test]
-fn r2_records_deleted_from_the_start_are_a_gap() {
+fn a_log_whose_first_records_were_deleted_is_refused_until_the_generation_is_raised() {
     let now = Instant::now();
     let mut log = Log::default();
     log.committed(2, 1, &[accept(0, 4)]);
-    log.forgotten(2, 1);
     log.committed(2, 2, &[accept(5, 6)]);
-    // Attached to a consumer that holds what it has asked for; intent and tombstone were deleted.
-    let mut late = reader();
-    late.note_asked(5);
-    late.set_lowest_ask(3);
-    late.handle_bounds(4, log.end);
-    catch_up(&mut late, &log, now);
-    assert_eq!((late.floor(), late.is_caught_up()), (5, true));
+    let refused = |reader: &mut LedgerReader, log: &Log| {
+        let error = LedgerError::Deleted { partition: reader.partition(), start: 2 };
+        while let Want::Records(offset) = reader.want() {
+            let _ = reader.handle_records(now, log.fetch(offset), -1);
+        }
+        assert_eq!((reader.error(), reader.is_caught_up()), (Some(&error), false));
+        assert_eq!(reader.standings(TP, 0, 0)[0].standing, Standing::Open, "nothing is handed out");
+    };
     let mut first = reader();
-    first.handle_bounds(4, log.end);
-    assert_eq!(first.floor(), 0, "nothing was asked for");
+    first.handle_bounds(2, log.end);
+    refused(&mut first, &log);
+    // Of a log that has nothing else any more, too.
+    let mut empty = reader();
+    empty.handle_bounds(log.end, log.end);
+    assert!(matches!(empty.error(), Some(LedgerError::Deleted { .. })));
+    // One that is at work, and was overtaken by the deletion.
+    let mut late = reader();
+    catch_up(&mut late, &log, now);
+    late.note_asked(5);
+    late.handle_out_of_range();
+    assert_eq!(late.floor(), 5);
+    late.handle_bounds(2, log.end);
+    refused(&mut late, &log);
+
+    log.outside(&LedgerRecord::Generation { group: "g".into(), generation: 1 });
+    let mut anew = reader();
+    anew.handle_bounds(2, log.end);
+    catch_up(&mut anew, &log, now);
+    assert_eq!((anew.error(), anew.is_caught_up(), anew.generation()), (None, true, 1));
+    assert_eq!(anew.standings(TP, 5, 5)[0].standing, Standing::Free, "what is done counts no more");
+    let mut other = LedgerReader::new(ReaderConfig { group: "other".into(), layout: layout(), max_ranges: 3 });
+    other.handle_bounds(2, log.end);
+    refused(&mut other, &log);
 }
 
 #[test]
