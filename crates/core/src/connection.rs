@@ -279,7 +279,10 @@ impl Connection {
                 self.outputs.push_back(Output::Transmit(frame));
             }
             // What the broker has taken is still good: what failed in passing is tried once more.
-            Err(Ending::Lost(_)) if matches!(self.state, State::Ready) && sasl.put_off(now) => self.transmit(now),
+            Err(Ending::Lost(_)) if matches!(self.state, State::Ready) && sasl.put_off(now) => {
+                self.renewal_until = None;
+                self.transmit(now);
+            }
             Err(ending) => self.end(ending),
         }
     }
@@ -435,6 +438,8 @@ impl Connection {
     fn authentication_holds(&mut self, now: Instant) -> bool {
         let Some(sasl) = &mut self.sasl else { return false };
         if sasl.wants_renewal(now) {
+            // Credentials that never come must not hold calls for ever.
+            self.renewal_until = Some(sasl.held_from(now) + self.config.handshake_timeout);
             self.outputs.push_back(Output::Authenticate);
         }
         sasl.holds(now)

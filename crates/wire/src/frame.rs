@@ -1,12 +1,21 @@
 //! Frames: a 32-bit size and that many bytes. Decoding is incremental and bounded; encoding keeps shared segments.
 
 use bytes::{Bytes, BytesMut};
+use std::fmt;
 
 /// An encoded frame, size prefix included, as the segments to write in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     segments: Vec<Bytes>,
     len: usize,
+}
+
+impl fmt::Debug for Frame {
+    /// Without the bytes, which may be a password's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let segments: Vec<usize> = self.segments.iter().map(Bytes::len).collect();
+        f.debug_struct("Frame").field("len", &self.len).field("segments", &segments).finish()
+    }
 }
 
 impl Frame {
@@ -143,6 +152,14 @@ impl FrameDecoder {
 mod tests {
     use super::*;
     use crate::Writer;
+
+    #[test]
+    fn debug_shows_sizes_and_no_bytes() {
+        let mut w = Writer::for_frame();
+        w.shared(&Bytes::from_static(b"hunter2"));
+        let text = format!("{:?}", w.into_frame().unwrap());
+        assert!(text.contains("len: 11") && !text.contains("hunter"), "{text}");
+    }
 
     #[test]
     fn frames_come_out_at_any_split() {

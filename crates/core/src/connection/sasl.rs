@@ -87,7 +87,7 @@ pub(super) struct Session {
     end: Instant,
     /// The earliest that requests may have to wait.
     middle: Instant,
-    /// Brokers do not renew before.
+    /// Brokers do not renew before, or credentials are not asked for again.
     earliest: Instant,
 }
 
@@ -204,9 +204,15 @@ impl Sasl {
     /// There are no credentials at the moment. Answers whether there is time to ask again, as it will.
     pub(super) fn put_off(&mut self, now: Instant) -> bool {
         let Some(session) = self.session.as_mut().filter(|s| now < s.hold) else { return false };
-        session.due = (now + PAUSE).min(session.hold);
+        // The pause counts even where the broker's pace has calls held already.
+        session.earliest = session.earliest.max((now + PAUSE).min(session.hold));
         self.phase = Phase::Idle;
         true
+    }
+
+    /// Until when calls can go out while credentials are fetched, where there is such a time.
+    pub(super) fn held_from(&self, now: Instant) -> Instant {
+        self.session.map_or(now, |session| self.hold(&session).max(now))
     }
 
     /// Whether the broker owes an answer of the exchange.

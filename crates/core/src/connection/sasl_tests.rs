@@ -288,6 +288,41 @@ fn r090_a_broker_that_comes_to_requests_late_has_them_held_earlier() {
 }
 
 #[test]
+fn r091_a_token_that_never_comes_ends_the_connection() {
+    let now = Instant::now();
+    let mut connection = ready(now, 3000);
+    let session = connection.sasl.as_ref().unwrap().session.unwrap();
+    let later = now + Duration::from_secs(3600);
+    connection.handle_call(session.due, call(1, later));
+    receive(&mut connection, session.due, &answer(1));
+    connection.handle_call(session.hold, call(2, later));
+    drain(&mut connection);
+    let until = connection.next_deadline().unwrap();
+    assert!(until > session.hold && until < now + Duration::from_secs(60), "{:?}", until - now);
+    connection.handle_timeout(until);
+    assert!(matches!(ending(&mut connection), Ending::Lost(why) if why.contains("did not end in time")));
+}
+
+#[test]
+fn r091_a_pause_passes_before_credentials_are_asked_for_again_even_where_calls_are_held() {
+    let now = Instant::now();
+    let mut connection = ready(now, 1_000_000);
+    let at = |s| now + Duration::from_secs(s);
+    connection.handle_call(now, call(1, at(2000)));
+    connection.handle_call(now, call(2, at(2000)));
+    receive(&mut connection, at(100), &answer(1));
+    receive(&mut connection, at(101), &answer(2));
+    drain(&mut connection);
+    connection.handle_call(at(801), call(3, at(2000)));
+    assert!(matches!(drain(&mut connection)[..], [Output::Authenticate]));
+    connection.handle_credentials(at(801), Err(Ending::Lost("no token".into())));
+    assert!(drain(&mut connection).is_empty(), "not at once");
+    assert_eq!(connection.next_deadline(), Some(at(802)));
+    connection.handle_timeout(at(802));
+    assert!(matches!(drain(&mut connection)[..], [Output::Authenticate]));
+}
+
+#[test]
 fn r092_without_a_lifetime_there_is_no_renewal() {
     let now = Instant::now();
     let years = now + Duration::from_secs(10 * 365 * 86_400);
