@@ -28,7 +28,7 @@ fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, &'static str)> {
         }
         let (name, value) = split(&line).ok_or((number + 1, "name=value is expected"))?;
         let plain = |text: &str| unescape(text).ok_or((number + 1, "\\u needs four hexadecimal digits"));
-        properties.push((plain(name)?, plain(value.trim_end())?));
+        properties.push((plain(name)?, plain(trim_end(value))?));
     }
     Ok(properties)
 }
@@ -54,6 +54,13 @@ fn split(line: &str) -> Option<(&str, &str)> {
         return None;
     }
     Some((name, value.trim_start()))
+}
+
+/// Without the blanks at the end, but for one that a backslash makes a part of the value.
+fn trim_end(value: &str) -> &str {
+    let trimmed = value.trim_end();
+    let blank = if goes_on(trimmed) { value[trimmed.len()..].chars().next() } else { None };
+    &value[..trimmed.len() + blank.map_or(0, char::len_utf8)]
 }
 
 fn unescape(text: &str) -> Option<String> {
@@ -91,7 +98,7 @@ mod tests {
     fn files_are_read_as_java_reads_them() {
         let text = "# a comment\n! another\n\nbootstrap.servers = h:1\nclient.id: me\nacks all\nempty=\n  \
                     sasl.jaas.config=a.B required \\\n    username=\"alice\" \\\n    password=\"s\\\\ecr\\u0065t=\";\n\
-                    path=C:\\\\x\\ty\nna\\=me=v\\:1\nsmile=\\ud83d\\ude00!\nlast=1";
+                    path=C:\\\\x\\ty\nna\\=me=v\\:1\nsmile=\\ud83d\\ude00!\nblank=b\\  \nslash=b\\\\ \nlast=1";
         let expected = [
             ("bootstrap.servers", "h:1"),
             ("client.id", "me"),
@@ -101,6 +108,8 @@ mod tests {
             ("path", "C:\\x\ty"),
             ("na=me", "v:1"),
             ("smile", "\u{1f600}!"),
+            ("blank", "b "),
+            ("slash", "b\\"),
             ("last", "1"),
         ];
         let expected: Vec<_> = expected.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();

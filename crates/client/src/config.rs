@@ -422,6 +422,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_protocol_does_not_use_is_not_refused() {
+        let mut config = ClientConfig::new("h:1");
+        for (name, value) in [
+            ("ssl.truststore.location", ""),
+            ("ssl.truststore.type", "JKS"),
+            ("ssl.keystore.password", "hunter2"),
+            ("ssl.engine.factory.class", "a.B"),
+            ("sasl.login.callback.handler.class", "a.B"),
+        ] {
+            assert!(config.set(name, value).unwrap(), "{name}");
+        }
+        assert!(config.validate().is_ok() && config.security.open().is_ok());
+        config.set("security.protocol", "SSL").unwrap();
+        assert!(config.security.open().unwrap_err().to_string().contains("ssl."));
+        config.set("security.protocol", "SASL_PLAINTEXT").unwrap();
+        assert!(config.validate().unwrap_err().to_string().contains("sasl.login.callback.handler.class=a.B"));
+    }
+
+    #[test]
     fn sasl_without_what_it_needs_is_refused() {
         let mut config = ClientConfig::new("h:1");
         config.set("security.protocol", "SASL_SSL").unwrap();

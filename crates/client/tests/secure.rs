@@ -98,6 +98,20 @@ async fn r095_names_are_told_without_a_check_of_names() {
     asked.abort();
 }
 
+#[tokio::test]
+async fn one_broker_with_a_wrong_certificate_does_not_keep_the_others_away() {
+    let (wrong, mut right) = (serve(&["other.test"]).await, serve(&["localhost"]).await);
+    let roots = format!("{}{}", wrong.pem, right.pem);
+    let addresses = format!("localhost:{},localhost:{}", wrong.port, right.port);
+    let config = ClientConfig::new(&addresses).tls(TlsConfig::new().root_certificates(&roots));
+    let asked = tokio::spawn(failure(config));
+    let name = tokio::time::timeout(LONG, right.names.recv()).await.unwrap().unwrap();
+    assert_eq!(name.as_deref(), Some("localhost"), "the second was asked");
+    // It hangs up on everybody: what the first has is all there is to say.
+    let error = asked.await.unwrap();
+    assert_eq!(error.kind(), ErrorKind::Authentication, "{error}");
+}
+
 /// Answers ApiVersions with SASL in it, and whatever comes then with a size that lies.
 async fn lie(size: i32) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();

@@ -255,6 +255,7 @@ impl Cluster {
         loop {
             attempt += 1;
             let mut last = Error::new(ErrorKind::Connect, "no broker is known");
+            let mut refused = None;
             let candidates = self.candidates()?;
             let count = candidates.len();
             for (at, (place, connection)) in candidates.into_iter().enumerate() {
@@ -267,10 +268,10 @@ impl Cluster {
                         }
                         return Ok(response);
                     }
-                    // No other broker would do better, and one that is asked again with a wrong password may lock the account.
-                    Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Authentication) => {
-                        return Err(error);
-                    }
+                    // No other broker would do better.
+                    Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
+                    // One broker may have a wrong certificate.
+                    Err(error) if error.kind() == ErrorKind::Authentication => refused = refused.or(Some(error)),
                     Err(error) => {
                         if error.is_timeout() {
                             self.state().slow.insert(place, Instant::now());
@@ -278,6 +279,10 @@ impl Cluster {
                         last = error;
                     }
                 }
+            }
+            // One that is asked again with a wrong password may lock the account.
+            if let Some(error) = refused {
+                return Err(error);
             }
             if !self.pause_before_retry(attempt, deadline).await {
                 return Err(last.context(format!("no broker of {} answered", self.config.bootstrap_servers.join(","))));

@@ -128,12 +128,18 @@ impl Connection {
             peer: peer.as_str().into(),
         };
         tokio::spawn(async move {
+            let mut goodbye = None;
             let error = match open.await {
                 Ok(socket) => {
                     let mut driver = Driver::new(socket, config, receiver, &status_tx);
-                    (driver.sasl, driver.has_certificate) = (sasl, has_certificate);
-                    match driver.run().await {
-                        Ending::Refused(why) => Error::new(ErrorKind::Authentication, format!("{peer}: {why}")),
+                    (driver.sasl, driver.has_certificate) = (sasl.clone(), has_certificate);
+                    let (ending, socket) = driver.run().await;
+                    goodbye = S::BUFFERS.then_some(socket);
+                    match ending {
+                        Ending::Refused(why) => {
+                            sasl.iter().for_each(Sasl::forget);
+                            Error::new(ErrorKind::Authentication, format!("{peer}: {why}"))
+                        }
                         ending => Error::new(ErrorKind::Disconnected, format!("{peer}: {}", ending.reason())),
                     }
                 }
@@ -142,6 +148,10 @@ impl Connection {
             let was_ready = matches!(*status_tx.borrow(), Status::Ready(_));
             ended(Ended { was_ready, error: error.clone() });
             let _ = status_tx.send(Status::Closed(error));
+            // Nobody waits for this.
+            if let Some(mut socket) = goodbye {
+                let _ = tokio::time::timeout(LAST_WORDS, socket.shutdown()).await;
+            }
         });
         handle
     }
@@ -469,6 +479,8 @@ struct Driver<'a, S> {
     sasl: Option<Sasl>,
     /// Credentials that are being fetched.
     credentials: Option<Credentials>,
+    /// How long they may take.
+    patience: Duration,
     has_certificate: bool,
 }
 
@@ -481,6 +493,7 @@ impl<'a, S: Socket> Driver<'a, S> {
         commands: mpsc::Receiver<Command>,
         status: &'a watch::Sender<Status>,
     ) -> Self {
+        let patience = config.handshake_timeout;
         Driver {
             socket,
             machine: Machine::new(config, Instant::now()),
@@ -493,19 +506,18 @@ impl<'a, S: Socket> Driver<'a, S> {
             alarm: Alarm::new(),
             sasl: None,
             credentials: None,
+            patience,
             has_certificate: false,
         }
     }
 
-    async fn run(mut self) -> Ending {
+    /// Until the connection is over; the socket is still to be closed.
+    async fn run(mut self) -> (Ending, S) {
         loop {
             self.carry_outputs();
             if let Some(ending) = self.closing.take() {
                 self.fail_queued_commands();
-                if S::BUFFERS {
-                    let _ = tokio::time::timeout(LAST_WORDS, self.socket.shutdown()).await;
-                }
-                return ending;
+                return (ending, self.socket);
             }
             let deadline = self.machine.next_deadline();
             let (mut reader, mut writer) = tokio::io::split(&mut self.socket);
@@ -527,9 +539,9 @@ impl<'a, S: Socket> Driver<'a, S> {
                 },
                 exchange = fetched(&mut self.credentials), if self.credentials.is_some() => {
                     self.credentials = None;
-                    let unusable = |error: Error| match error.is_fatal() {
-                        true => Ending::Refused(error.to_string()),
-                        false => Ending::Lost(error.to_string()),
+                    let unusable = |error: Error| match error.kind() {
+                        ErrorKind::Authentication => Ending::Refused(error.to_string()),
+                        _ => Ending::Lost(error.to_string()),
                     };
                     self.machine.handle_credentials(Instant::now(), exchange.map_err(unusable));
                 }
@@ -592,8 +604,9 @@ impl<'a, S: Socket> Driver<'a, S> {
             match output {
                 Output::Transmit(frame) => self.outgoing.extend(frame.into_segments()),
                 Output::Authenticate => {
-                    self.credentials =
-                        self.sasl.clone().map(|sasl| -> Credentials { Box::pin(async move { sasl.exchange().await }) });
+                    let limit = self.patience;
+                    let fetch = |sasl: Sasl| -> Credentials { Box::pin(async move { sasl.exchange(limit).await }) };
+                    self.credentials = self.sasl.clone().map(fetch);
                 }
                 Output::Ready(versions) => drop(self.status.send(Status::Ready(Arc::new(versions)))),
                 Output::Done(id, result) => {

@@ -16,6 +16,7 @@ use crate::secret::Secret;
 use crate::{Error, ErrorKind, Result};
 use kafka_share_core::connection::SaslExchange;
 use std::sync::Arc;
+use std::time::Duration;
 use token::{Refresh, Tokens};
 
 /// How a client says who it is.
@@ -112,8 +113,15 @@ impl Sasl {
         Ok(())
     }
 
-    /// A run of the mechanism, with fresh credentials.
-    pub(crate) async fn exchange(&self) -> Result<Box<dyn SaslExchange>> {
+    /// The broker has refused the client: what comes from elsewhere is brought anew the next time.
+    pub(crate) fn forget(&self) {
+        if let Mechanism::Bearer(tokens) = &self.0 {
+            tokens.forget();
+        }
+    }
+
+    /// A run of the mechanism, with fresh credentials, which must come within `limit`.
+    pub(crate) async fn exchange(&self, limit: Duration) -> Result<Box<dyn SaslExchange>> {
         Ok(match &self.0 {
             Mechanism::Plain { user, password } => {
                 Box::new(simple::Plain { user: user.clone(), password: password.clone() })
@@ -122,7 +130,7 @@ impl Sasl {
                 let made = scram::Scram::new(name, user, password);
                 Box::new(made.map_err(|why| Error::new(ErrorKind::Authentication, format!("SASL {name}: {why}")))?)
             }
-            Mechanism::Bearer(tokens) => Box::new(simple::Bearer::new(tokens.token().await?)),
+            Mechanism::Bearer(tokens) => Box::new(simple::Bearer::new(tokens.token(limit).await?)),
         })
     }
 }

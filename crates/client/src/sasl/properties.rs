@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Of tokens without a signature, in seconds: a century.
+const MAX_LIFETIME: u64 = 100 * 365 * 86_400;
+
 const PACKAGE: &str = "org.apache.kafka.common.security.";
 const PLAIN_MODULE: &str = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const SCRAM_MODULE: &str = "org.apache.kafka.common.security.scram.ScramLoginModule";
@@ -33,6 +36,8 @@ pub(crate) struct SaslProperties {
     urlencode: bool,
     connect_timeout: Option<Duration>,
     read_timeout: Option<Duration>,
+    /// Classes that cannot be loaded, by the names of their properties.
+    foreign: BTreeMap<String, String>,
 }
 
 impl SaslProperties {
@@ -40,6 +45,7 @@ impl SaslProperties {
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         let value = value.trim();
         let text = || (!value.is_empty()).then(|| value.to_owned());
+        self.foreign.remove(name);
         match name {
             "sasl.mechanism" => self.mechanism = text(),
             "sasl.jaas.config" => self.jaas = text().map(Secret::new),
@@ -61,10 +67,7 @@ impl SaslProperties {
             | "sasl.oauthbearer.jwt.retriever.class"
                 if !value.is_empty() =>
             {
-                let text = format!(
-                    "{name}={value}: Java classes cannot be loaded; tokens come from sasl.oauthbearer.token.endpoint.url, or from the application (Sasl::oauth_bearer)"
-                );
-                return Err(Error::new(ErrorKind::Config, text));
+                self.foreign.insert(name.to_owned(), value.to_owned());
             }
             _ => return Ok(false),
         }
@@ -76,6 +79,11 @@ impl SaslProperties {
     /// # Errors
     /// Names the property that is missing or wrong.
     pub(crate) fn resolve(&self) -> Result<Sasl> {
+        if let Some((name, value)) = self.foreign.first_key_value() {
+            return Err(wrong(&format!(
+                "{name}={value}: Java classes cannot be loaded; tokens come from sasl.oauthbearer.token.endpoint.url, or from the application (Sasl::oauth_bearer)"
+            )));
+        }
         let jaas = self.jaas.as_ref().ok_or_else(|| {
             wrong("sasl.jaas.config is missing: give the login module with its user name and password, or call ClientConfig::sasl")
         })?;
@@ -163,7 +171,7 @@ fn unsecured(module: &LoginModule) -> Result<Box<dyn TokenProvider>> {
         )));
     }
     let lifetime = module.option("unsecuredLoginLifetimeSeconds").unwrap_or("3600");
-    let lifetime = lifetime.parse().ok().filter(|s| *s > 0).map(Duration::from_secs);
+    let lifetime = lifetime.parse().ok().filter(|s| (1..=MAX_LIFETIME).contains(s)).map(Duration::from_secs);
     let lifetime =
         lifetime.ok_or_else(|| wrong("sasl.jaas.config: unsecuredLoginLifetimeSeconds is not a number of seconds"))?;
     let extensions = extensions(module, "unsecuredLoginExtension_");
@@ -252,6 +260,14 @@ mod tests {
                 SCRAM_512,
                 &format!("{SCRAM_MODULE} required username=\"u\" password=\"p\" tokenauth=\"true\";"),
                 "delegation",
+            ),
+            (
+                "OAUTHBEARER",
+                &format!(
+                    "{OAUTH_MODULE} required unsecuredLoginStringClaim_sub=\"a\" unsecuredLoginLifetimeSeconds=\"{}\";",
+                    u64::MAX
+                ),
+                "unsecuredLoginLifetimeSeconds",
             ),
             ("OAUTHBEARER", &format!("{OAUTH_MODULE} required;"), "sasl.oauthbearer.token.endpoint.url"),
         ] {

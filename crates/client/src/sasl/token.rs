@@ -9,9 +9,10 @@ use kafka_share_core::backoff::Jitter;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// Longest token file that is read, in bytes.
 const MAX_TOKEN: u64 = 1 << 20;
@@ -78,10 +79,12 @@ pub trait TokenProvider: Send + Sync + 'static {
     /// before has not long to live.
     ///
     /// # Cancel safety
-    /// A connection that is given up drops the call. Calls come one at a time.
+    /// A connection that is given up drops the call, and so does one for which it takes longer than
+    /// `socket.connection.setup.timeout.ms`. Calls come one at a time.
     ///
     /// # Errors
-    /// [`ErrorKind::Authentication`] where no retry heals it; others are tried again with the connection.
+    /// [`ErrorKind::Authentication`] where no retry heals it; others are tried again with the connection. A panic is taken for
+    /// one of those.
     async fn token(&self) -> Result<OAuthToken>;
 }
 
@@ -121,7 +124,7 @@ impl Refresh {
 
 /// A provider, and the last token that it gave.
 pub(super) struct Tokens {
-    provider: Box<dyn TokenProvider>,
+    provider: Arc<dyn TokenProvider>,
     refresh: Refresh,
     asking: Semaphore,
     state: Mutex<State>,
@@ -141,7 +144,7 @@ impl fmt::Debug for Tokens {
 impl Tokens {
     pub(super) fn new(provider: Box<dyn TokenProvider>, refresh: Refresh, seed: u64) -> Self {
         let state = State { last: None, jitter: Jitter::new(seed) };
-        Tokens { provider, refresh, asking: Semaphore::new(1), state: Mutex::new(state) }
+        Tokens { provider: provider.into(), refresh, asking: Semaphore::new(1), state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -153,8 +156,30 @@ impl Tokens {
         state.last.as_ref().filter(|(_, until)| SystemTime::now() < *until).map(|(token, _)| token.clone())
     }
 
+    /// As [`Tokens::bring`], within a time: whoever waits for the provider keeps all others waiting.
+    pub(super) async fn token(&self, limit: Duration) -> Result<OAuthToken> {
+        let late = |_| Error::new(ErrorKind::Timeout, format!("no token for OAUTHBEARER came within {limit:?}"));
+        tokio::time::timeout(limit, self.bring()).await.map_err(late)?
+    }
+
+    /// Forgets the last token, which a broker has refused.
+    pub(super) fn forget(&self) {
+        self.state().last = None;
+    }
+
+    /// Asks the provider, in a task of its own, so that a panic there is no more than an error here.
+    async fn ask(&self) -> Result<OAuthToken> {
+        let provider = Arc::clone(&self.provider);
+        let mut task = JoinSet::new();
+        task.spawn(async move { provider.token().await });
+        match task.join_next().await {
+            Some(Ok(result)) => result,
+            _ => Err(Error::new(ErrorKind::Connect, "the token provider has panicked")),
+        }
+    }
+
     /// A token that is good for a while. What one caller brings serves all who wait.
-    pub(super) async fn token(&self) -> Result<OAuthToken> {
+    async fn bring(&self) -> Result<OAuthToken> {
         if let Some(token) = self.usable() {
             return Ok(token);
         }
@@ -162,7 +187,7 @@ impl Tokens {
         if let Some(token) = self.usable() {
             return Ok(token);
         }
-        let token = self.provider.token().await.map_err(|e| e.context("no token for OAUTHBEARER"))?;
+        let token = self.ask().await.map_err(|e| e.context("no token for OAUTHBEARER"))?;
         token.check()?;
         let mut state = self.state();
         let random = state.jitter.next_u64() as f64 / u64::MAX as f64;
@@ -187,6 +212,9 @@ impl TokenProvider for FileTokens {
             return Err(fail(format!("{size} bytes are too many for a token")));
         }
         let text = std::fs::read_to_string(&self.0).map_err(|e| fail(e.to_string()))?;
+        if text.trim().is_empty() {
+            return Err(fail("the file is empty; is it just being written?".into()));
+        }
         Ok(OAuthToken::new(&text))
     }
 }
@@ -204,7 +232,9 @@ impl TokenProvider for UnsecuredTokens {
     async fn token(&self) -> Result<OAuthToken> {
         let now = SystemTime::now();
         let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let expires = now + self.lifetime;
+        let expires = now.checked_add(self.lifetime).ok_or_else(|| {
+            Error::new(ErrorKind::Authentication, "unsecuredLoginLifetimeSeconds is beyond what a clock can tell")
+        })?;
         let mut claims = self.claims.clone();
         claims.entry("iat").or_insert_with(|| seconds(now).into());
         claims.entry("exp").or_insert_with(|| seconds(expires).into());
@@ -221,6 +251,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
+
+    const LONG: Duration = Duration::from_secs(60);
 
     struct Counting(Arc<AtomicU32>, Option<Duration>);
 
@@ -242,11 +274,67 @@ mod tests {
             let count = Arc::new(AtomicU32::new(0));
             let tokens = Tokens::new(Box::new(Counting(Arc::clone(&count), life)), Refresh::default(), 1);
             for _ in 0..3 {
-                tokens.token().await.unwrap();
+                tokens.token(LONG).await.unwrap();
             }
             assert_eq!(count.load(Ordering::Relaxed), expected, "{life:?}");
             assert!(!format!("{tokens:?}").contains("token-"));
         }
+    }
+
+    #[tokio::test]
+    async fn a_token_that_was_refused_is_not_used_again() {
+        let count = Arc::new(AtomicU32::new(0));
+        let tokens = Tokens::new(Box::new(Counting(Arc::clone(&count), Some(LONG * 60))), Refresh::default(), 1);
+        tokens.token(LONG).await.unwrap();
+        tokens.forget();
+        assert_eq!(tokens.token(LONG).await.unwrap().value(), b"token-1");
+    }
+
+    /// Never answers the first time, panics the second, and has a token then.
+    struct Moody(AtomicU32);
+
+    #[async_trait]
+    impl TokenProvider for Moody {
+        async fn token(&self) -> Result<OAuthToken> {
+            match self.0.fetch_add(1, Ordering::Relaxed) {
+                0 => std::future::pending().await,
+                1 => panic!("in the provider"),
+                _ => Ok(OAuthToken::new("t")),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_provider_that_hangs_or_panics_is_asked_again() {
+        let tokens = Tokens::new(Box::new(Moody(AtomicU32::new(0))), Refresh::default(), 1);
+        let late = tokens.token(Duration::from_millis(20)).await.unwrap_err();
+        assert!(late.kind() == ErrorKind::Timeout && late.is_retriable(), "{late}");
+        let panicked = tokens.token(LONG).await.unwrap_err();
+        assert!(panicked.is_retriable() && panicked.to_string().contains("panicked"), "{panicked}");
+        assert_eq!(tokens.token(LONG).await.unwrap().value(), b"t");
+    }
+
+    #[tokio::test]
+    async fn a_token_file_that_is_being_written_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        let tokens = Tokens::new(Box::new(FileTokens(path.clone())), Refresh::default(), 1);
+        for content in [None, Some(&b" \n"[..]), Some(b"\xff")] {
+            if let Some(content) = content {
+                std::fs::write(&path, content).unwrap();
+            }
+            let error = tokens.token(LONG).await.unwrap_err();
+            assert!(error.is_retriable(), "{content:?}: {error}");
+        }
+        std::fs::write(&path, "t\n").unwrap();
+        assert_eq!(tokens.token(LONG).await.unwrap().value(), b"t");
+    }
+
+    #[tokio::test]
+    async fn a_lifetime_that_no_clock_reaches_is_an_error() {
+        let lifetime = Duration::from_secs(u64::MAX);
+        let unsecured = UnsecuredTokens { claims: serde_json::Map::new(), lifetime, extensions: BTreeMap::new() };
+        assert!(unsecured.token().await.is_err());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::{RootCertStore, SupportedProtocolVersion};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,6 +51,8 @@ pub struct TlsConfig {
     tls12: bool,
     tls13: bool,
     cipher_suites: Vec<String>,
+    /// Properties that cannot be followed, and why.
+    refused: BTreeMap<String, String>,
     provider: Option<Shared<CryptoProvider>>,
     ready_made: Option<Shared<rustls::ClientConfig>>,
 }
@@ -83,6 +86,7 @@ impl Default for TlsConfig {
             tls12: true,
             tls13: true,
             cipher_suites: Vec::new(),
+            refused: BTreeMap::new(),
             provider: None,
             ready_made: None,
         }
@@ -287,6 +291,7 @@ impl Connector {
             let loaded = Loaded { config: Arc::clone(config), stamps: Vec::new() };
             return Ok(Connector { settings, provider: None, loaded: Mutex::new(loaded) });
         }
+        settings.check_refused()?;
         // Before they are read: what is written meanwhile is read again.
         let stamps = settings.files()?.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect();
         let provider = settings.crypto()?;

@@ -6,23 +6,32 @@ use crate::secret::Secret;
 use crate::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
+/// Trusting all that the system trusts must not come of a variable that was left empty.
+const EMPTY: &str = "it is empty; name the certificates to trust, or leave it out for the system's roots";
+
 impl TlsConfig {
-    /// Sets one property by its Kafka name. Answers `false` for names that are not of this group.
+    /// Sets one property by its Kafka name. Answers `false` for names that are not of this group. What is known and of no
+    /// use here is refused once connections are to be encrypted.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         let value = value.trim();
         let text = (!value.is_empty()).then_some(value);
         let file = || text.map(PathBuf::from);
         let memory = || text.map(|value| Secret::new(with_lines(value)));
+        self.refused.remove(name);
         match name {
+            "ssl.truststore.location" | "ssl.truststore.certificates" if text.is_none() => self.refuse(name, EMPTY),
             "ssl.truststore.location" => self.roots_file = file(),
             "ssl.truststore.certificates" => self.roots = memory(),
             "ssl.keystore.location" => self.keystore_file = file(),
             "ssl.keystore.certificate.chain" => self.chain = memory().map(Source::Memory),
             "ssl.keystore.key" => self.key = memory().map(Source::Memory),
             "ssl.key.password" => self.key_password = text.map(Secret::new),
-            "ssl.truststore.type" | "ssl.keystore.type" => check_store_type(name, value)?,
+            "ssl.truststore.type" | "ssl.keystore.type" if value.eq_ignore_ascii_case("PEM") => {}
+            "ssl.truststore.type" | "ssl.keystore.type" => {
+                self.refused.insert(name.to_owned(), format!("{name}={value}: {ADVICE}"));
+            }
             "ssl.truststore.password" | "ssl.keystore.password" if text.is_some() => {
-                return Err(wrong(name, "PEM stores have no password; that of an encrypted key is ssl.key.password"));
+                self.refuse(name, "PEM stores have no password; that of an encrypted key is ssl.key.password");
             }
             "ssl.truststore.password" | "ssl.keystore.password" => {}
             "ssl.endpoint.identification.algorithm" => {
@@ -38,12 +47,25 @@ impl TlsConfig {
                 self.cipher_suites =
                     value.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_owned).collect();
             }
-            "ssl.engine.factory.class" => {
-                return Err(wrong(name, "Java classes cannot be loaded; see TlsConfig::rustls_config"));
+            "ssl.engine.factory.class" if text.is_some() => {
+                self.refuse(name, "Java classes cannot be loaded; see TlsConfig::rustls_config");
             }
+            "ssl.engine.factory.class" => {}
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn refuse(&mut self, name: &str, advice: &str) {
+        self.refused.insert(name.to_owned(), format!("{name}: {advice}"));
+    }
+
+    /// What was given by name and cannot be followed.
+    pub(super) fn check_refused(&self) -> Result<()> {
+        match self.refused.values().next() {
+            Some(text) => Err(Error::new(ErrorKind::Config, text.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Java's `SSLContext`: one of a version speaks that, and older ones.
@@ -76,17 +98,6 @@ impl TlsConfig {
         (self.tls13, self.tls12) = (tls13, tls12);
         Ok(())
     }
-}
-
-fn check_store_type(name: &str, value: &str) -> Result<()> {
-    if value.eq_ignore_ascii_case("PEM") {
-        return Ok(());
-    }
-    Err(shown(name, value, ADVICE))
-}
-
-fn wrong(name: &str, advice: &str) -> Error {
-    Error::new(ErrorKind::Config, format!("{name}: {advice}"))
 }
 
 fn shown(name: &str, value: &str, advice: &str) -> Error {

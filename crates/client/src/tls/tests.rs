@@ -79,6 +79,8 @@ fn what_is_of_no_use_is_refused_with_advice() {
         (&[("ssl.truststore.location", "/not/there.pem")], &["ssl.truststore=/not/there.pem", "No such file"]),
         (&[("ssl.truststore.location", &empty)], &["no certificate in it"]),
         (&[("ssl.truststore.location", &empty), roots], &["both given"]),
+        (&[("ssl.truststore.location", "")], &["ssl.truststore.location: it is empty"]),
+        (&[("ssl.truststore.certificates", " ")], &["ssl.truststore.certificates: it is empty"]),
         (&[("ssl.truststore.password", "hunter2")], &["PEM stores have no password"]),
         (&[roots, ("ssl.keystore.key", &key)], &["without ssl.keystore.certificate.chain"]),
         (&[roots, ("ssl.keystore.location", &empty), ("ssl.keystore.key", &key)], &["leave out ssl.keystore.key"]),
