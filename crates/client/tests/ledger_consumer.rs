@@ -617,6 +617,45 @@ async fn a_broker_that_has_less_of_the_ledger_than_its_leader_is_no_gap() {
     assert_eq!(lab.output().await, all_values(10));
 }
 
+/// What is rejected in the transaction is rejected at the broker after it: it goes to the dead letter queue (KIP-1191).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_broker_hears_of_rejections_once_they_are_committed() {
+    let lab = Lab::new(2, 30_000).await;
+    let allowed = ("errors.deadletterqueue.group.enable", "true");
+    lab.admin().create_topic(NewTopic::new("dlq.in", 1).config(allowed.0, allowed.1)).await.unwrap();
+    let queue = [("errors.deadletterqueue.topic.name", "dlq.in")];
+    lab.admin().alter_share_group_configs(GROUP, &queue).await.unwrap();
+    let letters = async || {
+        let mut reader = PartitionReader::read_committed(Arc::clone(&lab.cluster), "dlq.in").await.unwrap();
+        reader.read_to_end().await.unwrap().iter().map(|batch| batch.iter().count()).sum::<usize>()
+    };
+    let consumer = lab.consumer(Mode::Explicit, Some(AckBackendChoice::Ledger));
+    let producer = lab.transactional("t").await;
+    let (mut rejected, mut seen, until) = (0, 0, Instant::now() + LONG);
+    while seen < 10 {
+        let records = some(&consumer).await;
+        producer.begin_transaction().unwrap();
+        let types =
+            records.iter().map(|r| (r.id(), if r.offset() % 3 == 0 { AckType::Reject } else { AckType::Accept }));
+        let types: Vec<_> = types.collect();
+        rejected += types.iter().filter(|(_, ack)| *ack == AckType::Reject).count();
+        seen += types.len();
+        for (id, ack) in types {
+            consumer.acknowledger().acknowledge(id, ack).unwrap();
+        }
+        let acks = consumer.acknowledgements_for_transaction().unwrap();
+        producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata().unwrap()).await.unwrap();
+        let before = letters().await;
+        producer.commit_transaction().await.unwrap();
+        assert!(before < rejected, "nothing is rejected before the commit");
+    }
+    lab.until_done(&consumer).await;
+    while letters().await < rejected {
+        assert!(Instant::now() < until, "{} of {rejected} dead letters", letters().await);
+    }
+    assert_eq!((letters().await, rejected), (4, 4));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_loses_records_under_a_reader_is_read_again_and_refused() {
     let lab = Lab::new(2, 30_000).await;

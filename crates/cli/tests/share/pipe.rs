@@ -6,7 +6,7 @@ use kafka_share::{ClientConfig, PartitionReader, Producer, ProducerRecord};
 use kafka_share_broker::GroupBounds;
 use kafka_share_tests::kafka::RealKafka;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 pub(crate) type Key = Option<Vec<u8>>;
@@ -177,6 +177,38 @@ fn a_signal_ends_it_in_order() {
     let done = counts(running.finish());
     assert_eq!((&done["records_in"], &done["task_restarts"]), (&json!(2), &json!(0)));
     rig.lag_becomes("g", 0);
+}
+
+/// While the program works on a batch: the batch is done first.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_waits_for_the_batch_under_way() {
+    let rig = rig();
+    rig.produce("in", "one\ntwo\n");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = |name: &str| folder.path().join(name);
+    // It answers once it is told to, so that nothing depends on how long anything takes.
+    let script = format!(
+        "while read -r line; do : > {}; while [ ! -e {} ]; do sleep 0.05; done; echo \"x$line\"; done",
+        mark("begun").display(),
+        mark("go").display()
+    );
+    let running = rig.spawn_with(&BASE, &["sh", "-c", &script]);
+    let end = Instant::now() + LIMIT;
+    while !mark("begun").exists() {
+        assert!(Instant::now() < end, "the program gets nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    running.signal("INT");
+    assert!(rig.runtime.block_on(committed(&rig.servers, "out")).is_empty());
+    std::fs::write(mark("go"), "").expect("a file");
+    let done = counts(running.finish());
+    let out = rig.runtime.block_on(committed(&rig.servers, "out"));
+    let values: BTreeSet<_> = out.into_iter().filter_map(|(_, value, _)| value).collect();
+    let records_in = done["records_in"].as_u64().expect("a count");
+    assert_eq!((values.len() as u64, &done["task_restarts"]), (records_in, &json!(0)), "{values:?}");
+    assert!(records_in >= 1, "{done}");
+    rig.lag_becomes("g", 2 - values.len() as i64);
 }
 
 /// Kills the pipe and its program at random moments; in the end each line is in the output once. A kill costs what it held

@@ -122,6 +122,11 @@ impl Kshare {
         start(&[args, &["--bootstrap-server", &self.servers]].concat())
     }
 
+    /// With a program behind `--`.
+    pub(crate) fn spawn_with(&self, args: &[&str], program: &[&str]) -> Running {
+        start(&[args, &["--bootstrap-server", &self.servers, "--"], program].concat())
+    }
+
     pub(crate) fn produce(&self, topic: &str, lines: &str) {
         self.run_with(&["produce", topic], lines.as_bytes()).ok();
     }
