@@ -45,9 +45,7 @@ async fn partitions_that_were_added(bootstrap: &str) {
     let stage = Stage::set(bootstrap, 6).await;
     let (consumer, producer) = (stage.consumer(), stage.producer().await);
     let records = some(&consumer).await;
-    producer.begin_transaction().unwrap();
-    stage.process(&producer, &consumer, &records).await;
-    producer.commit_transaction().await.unwrap();
+    stage.attempt(&producer, &consumer, &records).await.unwrap();
     drop(consumer);
     stage.admin().create_partitions(&stage.ledger, 16).await.unwrap();
     stage.cluster.refresh_topics(&[Str::from(&stage.ledger)], Instant::now() + LONG).await.unwrap();
@@ -84,9 +82,7 @@ async fn records_that_were_deleted(bootstrap: &str) {
     let stage = Stage::set(bootstrap, 6).await;
     let (consumer, producer) = (stage.consumer(), stage.producer().await);
     let records = some(&consumer).await;
-    producer.begin_transaction().unwrap();
-    stage.process(&producer, &consumer, &records).await;
-    producer.commit_transaction().await.unwrap();
+    stage.attempt(&producer, &consumer, &records).await.unwrap();
     consumer.close(LONG).await.unwrap();
     // Brokers delete only where the policy says so.
     policy(&stage, "compact,delete").await;
@@ -153,9 +149,7 @@ async fn acknowledgements_for_another_group(bootstrap: &str) {
     assert!(description.partitions.iter().all(|p| p.records == 0), "{description:?}");
     // They come again, and are done.
     let records = some(&consumer).await;
-    producer.begin_transaction().unwrap();
-    stage.process(&producer, &consumer, &records).await;
-    producer.commit_transaction().await.unwrap();
+    stage.attempt(&producer, &consumer, &records).await.unwrap();
 }
 
 /// What is open may be committed yet: its records would be done, and nobody would know.

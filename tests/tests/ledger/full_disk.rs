@@ -2,9 +2,7 @@
 //! effect, and all is done once there is room.
 
 use super::stage::*;
-use kafka_share::{
-    AckType, Error, ErrorKind, KafkaShareConsumer, ShareAcknowledgements, ShareRecords, TransactionalProducer,
-};
+use kafka_share::{Error, ErrorKind, KafkaShareConsumer, TransactionalProducer};
 use kafka_share_tests::kafka::RealKafka;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,7 +61,7 @@ async fn pipeline(stage: Arc<Stage>, done: Arc<AtomicUsize>) -> (KafkaShareConsu
                 continue;
             }
         };
-        let result = processed(&stage, &producer, &consumer, &records).await;
+        let result = stage.attempt(&producer, &consumer, &records).await;
         failures += usize::from(result.is_err());
         let committed = match result {
             Ok(()) => true,
@@ -74,19 +72,6 @@ async fn pipeline(stage: Arc<Stage>, done: Arc<AtomicUsize>) -> (KafkaShareConsu
         }
     }
     (consumer, failures)
-}
-
-async fn processed(
-    stage: &Stage,
-    producer: &TransactionalProducer,
-    consumer: &KafkaShareConsumer,
-    records: &ShareRecords,
-) -> Result<(), Error> {
-    producer.begin_transaction()?;
-    stage.forward(producer, records).await;
-    let acks = ShareAcknowledgements::from_records(records, AckType::Accept)?;
-    producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata()?).await?;
-    producer.commit_transaction().await
 }
 
 /// Ends a transaction that failed, once the broker is back: whether it is committed.

@@ -3,9 +3,7 @@
 
 use super::stage::*;
 use kafka_share::admin::SharePartitionOffset;
-use kafka_share::{
-    AckType, Error, ErrorCode, KafkaShareConsumer, ShareAcknowledgements, ShareRecords, TransactionalProducer,
-};
+use kafka_share::{Error, ErrorCode, KafkaShareConsumer, ShareRecords, TransactionalProducer};
 use kafka_share_tests::kafka_cluster::RealCluster;
 use std::time::Duration;
 
@@ -53,17 +51,7 @@ async fn processed(
     consumer: &KafkaShareConsumer,
     records: &ShareRecords,
 ) -> Result<(), Error> {
-    producer.begin_transaction()?;
-    stage.forward(producer, records).await;
-    let member = consumer.share_group_metadata()?;
-    let result = match ShareAcknowledgements::from_records(records, AckType::Accept) {
-        Ok(acks) => producer.send_share_acks_to_transaction(acks, &member).await,
-        Err(error) => Err(error),
-    };
-    let result = match result {
-        Ok(()) => producer.commit_transaction().await,
-        Err(error) => Err(error),
-    };
+    let result = stage.attempt(producer, consumer, records).await;
     if let Err(error) = &result {
         assert!(error.is_abortable(), "{error:?}");
         producer.abort_transaction().await?;

@@ -4,8 +4,8 @@ use kafka_share::admin::{NewTopic, SharePartitionOffset};
 use kafka_share::ledger::{AckBackendChoice, NewLedger};
 use kafka_share::net::Cluster;
 use kafka_share::{
-    AckType, AcknowledgementMode, Admin, ClientConfig, KafkaShareConsumer, PartitionReader, Producer, ProducerRecord,
-    RecordId, ShareAcknowledgements, ShareConsumerBuilder, ShareRecords, TransactionalProducer,
+    AckType, AcknowledgementMode, Admin, ClientConfig, Error, KafkaShareConsumer, PartitionReader, Producer,
+    ProducerRecord, RecordId, ShareAcknowledgements, ShareConsumerBuilder, ShareRecords, TransactionalProducer,
     TransactionalProducerBuilder,
 };
 use std::collections::BTreeMap;
@@ -146,6 +146,20 @@ impl Stage {
         self.forward(producer, records).await;
         let acks = ShareAcknowledgements::from_records(records, AckType::Accept).unwrap();
         producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata().unwrap()).await.unwrap();
+    }
+
+    /// A transaction with a poll's records and their output. It is still open after an error.
+    pub(crate) async fn attempt(
+        &self,
+        producer: &TransactionalProducer,
+        consumer: &KafkaShareConsumer,
+        records: &ShareRecords,
+    ) -> Result<(), Error> {
+        producer.begin_transaction()?;
+        self.forward(producer, records).await;
+        let acks = ShareAcknowledgements::from_records(records, AckType::Accept)?;
+        producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata()?).await?;
+        producer.commit_transaction().await
     }
 
     /// Waits until the broker has nothing left for a group. Nothing may be handed out meanwhile.
