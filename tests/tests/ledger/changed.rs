@@ -48,7 +48,11 @@ async fn partitions_that_were_added(bootstrap: &str) {
     stage.attempt(&producer, &consumer, &records).await.unwrap();
     drop(consumer);
     stage.admin().create_partitions(&stage.ledger, 16).await.unwrap();
-    stage.cluster.refresh_topics(&[Str::from(&stage.ledger)], Instant::now() + LONG).await.unwrap();
+    let until = Instant::now() + LONG;
+    while stage.cluster.topic(&stage.ledger, false, until).await.unwrap().leaders.len() != 16 {
+        assert!(Instant::now() < until, "brokers do not tell of the new partitions");
+        stage.cluster.refresh_topics(&[Str::from(&stage.ledger)], until).await.unwrap();
+    }
     for group in (0..4).map(|n| format!("{}-{n}", stage.group)) {
         stage.configure(&group).await;
         let consumer = stage.consumer_of(&group);
@@ -169,5 +173,14 @@ async fn a_generation_that_is_raised_beside_a_transaction(bootstrap: &str) {
         &[&stage.group, "is open in ledger", "kshare ledger compact"],
     );
     session.commit().await.unwrap();
-    assert_eq!(raise().await.unwrap(), 1);
+    let until = Instant::now() + LONG;
+    // Its marker is written a little later.
+    let generation = loop {
+        match raise().await {
+            Ok(generation) => break generation,
+            Err(error) => assert!(error.kind() == ErrorKind::InvalidState && Instant::now() < until, "{error}"),
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    assert_eq!(generation, 1);
 }

@@ -147,7 +147,13 @@ async fn rest(shared: &Shared) {
 /// The leader, of a topic that is still the one that was opened.
 async fn leader(shared: &Shared, deadline: Instant) -> Result<i32> {
     let ledger = &shared.topic;
-    let topic = shared.cluster.topic(&ledger.name, false, deadline).await.map_err(|e| allowed(shared, e))?;
+    let find = || async { shared.cluster.topic(&ledger.name, false, deadline).await.map_err(|e| allowed(shared, e)) };
+    let mut topic = find().await?;
+    if topic.id != ledger.id || topic.leaders.len() != ledger.layout.partitions() as usize {
+        // What was learned before may be older than the ledger's description.
+        shared.cluster.refresh_topics(&[Str::from(&ledger.name)], deadline).await?;
+        topic = find().await?;
+    }
     if topic.id != ledger.id {
         return Err(ledger.unusable("it was deleted and made anew: stop all members, then start them again"));
     }
