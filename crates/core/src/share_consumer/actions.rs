@@ -70,7 +70,7 @@ impl ShareConsumer {
     }
 
     /// Partitions to have in the session with a node.
-    fn wanted_partitions(&self, node: i32, now: Instant) -> BTreeSet<TopicIdPartition> {
+    pub(super) fn wanted_partitions(&self, node: i32, now: Instant) -> BTreeSet<TopicIdPartition> {
         let led = |tp: &&TopicIdPartition| self.leaders.get(tp).is_some_and(|l| l.id == node);
         let ready = |tp: &&TopicIdPartition| self.paused.get(tp).is_none_or(|until| *until <= now);
         self.assignment.iter().filter(led).filter(ready).copied().collect()

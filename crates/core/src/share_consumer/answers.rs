@@ -278,7 +278,9 @@ impl ShareConsumer {
             }
         }
         let brought = self.waiting_records().saturating_sub(before);
-        self.nodes.entry(node).or_default().dry = brought < self.config.max_poll_records;
+        let state = self.nodes.entry(node).or_default();
+        state.dry = brought < self.config.max_poll_records;
+        state.empty = brought == 0;
     }
 
     /// Leaves out partitions that the session does not have: nothing said to the broker about them could be right.

@@ -164,7 +164,7 @@ impl ShareConsumer {
             return None;
         }
         if self.buffer.is_empty() && self.deferred.is_empty() && (self.wanted || self.owed) {
-            return Some(self.config.max_wait);
+            return Some(self.poll_wait(node, now));
         }
         // An application that does not come back must not hold locks that run out, and wear out the delivery count.
         let recently = self.last_poll.is_some_and(|at| now.saturating_duration_since(at) < self.assumed_lock() / 2);
@@ -175,6 +175,16 @@ impl ShareConsumer {
         // along that are worth a request. It must not hold it: the next acknowledgements would wait behind.
         let dry = self.nodes.get(&node).is_some_and(|n| n.dry);
         (!dry || self.table.pending() >= self.config.max_poll_records).then_some(Duration::ZERO)
+    }
+
+    /// Where one broker at a time is asked, none that has nothing may keep the records of another waiting.
+    fn poll_wait(&self, node: i32, now: Instant) -> Duration {
+        if !self.config.record_limit {
+            return self.config.max_wait;
+        }
+        let others = self.nodes.iter().filter(|(id, _)| **id != node && !self.wanted_partitions(**id, now).is_empty());
+        let (count, promising) = others.fold((0, false), |(n, any), (_, other)| (n + 1, any || !other.empty));
+        if promising { Duration::ZERO } else { self.config.max_wait / (count + 1) }
     }
 
     /// Records that wait for the application.

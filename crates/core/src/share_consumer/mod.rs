@@ -111,6 +111,8 @@ struct NodeState {
     stray: bool,
     /// The last fetch brought less than a poll takes.
     dry: bool,
+    /// Its last answer brought nothing.
+    empty: bool,
 }
 
 #[derive(Debug)]

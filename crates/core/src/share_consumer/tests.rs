@@ -542,6 +542,26 @@ fn record_limit_asks_one_broker_at_a_time() {
     assert_eq!(asked, [1, 2, 3, 1, 2, 3]);
 }
 
+/// Else each batch would come after as many waits as there are other brokers.
+#[test]
+fn brokers_without_records_hold_up_no_others_under_a_record_limit() {
+    let mut rig = Rig::with(false, &[1, 2, 3], |c| c.record_limit = true);
+    let mut waits = Vec::new();
+    for round in 0..9 {
+        rig.poll();
+        let (node, token, request) = rig.fetch();
+        waits.push((node, request.max_wait_ms));
+        let brings = node == 1 && round >= 3;
+        let answer = if brings { records(&[(0, round, round)]) } else { refusal(ErrorCode::NONE) };
+        rig.machine.handle_fetch(rig.now, node, token, Ok(answer));
+        let chunks = rig.machine.take_records(rig.now);
+        rig.ack_all(&chunks);
+    }
+    let unknown = [(1, 0), (2, 0), (3, 166)];
+    let (nobody, one) = ([(1, 166)], [(2, 0), (3, 0), (1, 166), (2, 0), (3, 0)]);
+    assert_eq!(waits, [&unknown[..], &nobody, &one].concat());
+}
+
 #[test]
 fn expired_locks_are_let_go() {
     let mut rig = Rig::new(false, &[1]);
