@@ -35,6 +35,8 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Default)]
 struct Life {
     phase: Phase,
+    /// It did not start, and is started again without being told to.
+    again: bool,
     /// Of its worker, or of the one that it had.
     handle: Option<WorkerHandle>,
     /// How often it was started, how often that went well, and how often it did not.
@@ -54,6 +56,8 @@ pub(super) struct Connector {
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
     pub(super) phase: Phase,
+    /// It did not start, and is started again without being told to.
+    pub(super) again: bool,
     pub(super) target: TargetState,
     pub(super) tasks: Vec<TaskStatus>,
     /// Topics that did not exist when it was started.
@@ -78,7 +82,8 @@ impl Standing {
     pub(super) fn has_ended(&self) -> bool {
         match self.phase {
             Phase::Starting => false,
-            Phase::Failed(_) | Phase::Stopped => true,
+            Phase::Failed(_) => !self.again,
+            Phase::Stopped => true,
             Phase::Started => self.tasks.iter().all(|t| t.state.has_ended()),
         }
     }
@@ -99,10 +104,10 @@ impl Connector {
     }
 
     pub(super) fn standing(&self) -> Standing {
-        let Life { phase, handle, starts } = self.life.borrow().clone();
+        let Life { phase, again, handle, starts } = self.life.borrow().clone();
         let tasks = handle.as_ref().map(WorkerHandle::status).unwrap_or_default();
         let missing = handle.map(|h| h.missing_topics().to_vec()).unwrap_or_default();
-        Standing { phase, target: self.order.borrow().target, tasks, missing, starts }
+        Standing { phase, again, target: self.order.borrow().target, tasks, missing, starts }
     }
 
     pub(super) fn metrics(&self) -> Vec<(TaskStatus, MetricsSnapshot)> {
@@ -188,7 +193,7 @@ impl Connector {
                         (failed, again) = (Some(order.attempt), wait.map(|wait| Instant::now() + wait));
                         failures = failures.saturating_add(1);
                         self.life.send_modify(|life| {
-                            life.phase = Phase::Failed(error);
+                            (life.phase, life.again) = (Phase::Failed(error), again.is_some());
                             life.starts[2] += 1;
                         });
                     }
@@ -258,5 +263,23 @@ pub(super) struct Workers {
 impl Workers {
     pub(super) fn named(&self, name: &str) -> Option<&Arc<Connector>> {
         self.connectors.iter().find(|c| c.config.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_started_again_by_itself_has_not_ended() {
+        let failed = |again| Standing {
+            phase: Phase::Failed(ConnectError::config("no such thing")),
+            again,
+            target: TargetState::Started,
+            tasks: Vec::new(),
+            missing: Vec::new(),
+            starts: [1, 0, 1],
+        };
+        assert!(!failed(true).has_ended() && failed(false).has_ended());
     }
 }
