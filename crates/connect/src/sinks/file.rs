@@ -143,7 +143,11 @@ impl SinkTask for FileSink {
 
     async fn start(&mut self, context: SinkTaskContext, properties: &Properties) -> Result<(), ConnectError> {
         let (path, rotate) = (path(properties, context.task())?, rotate_bytes(properties)?);
-        let fail = |e: Refusal| ConnectError::config(format!("file={}: {e}", path.display()));
+        let fail = |e: Refusal| {
+            let text = format!("file={}: {e}", path.display());
+            // A worker that is stopped may take a while to let go.
+            if matches!(e, Refusal::Locked) { ConnectError::retriable(text) } else { ConnectError::config(text) }
+        };
         let file = open(&path).await.map_err(fail)?;
         self.lines = Some(Lines { file, path, rotate, torn: None });
         Ok(())

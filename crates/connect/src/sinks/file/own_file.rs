@@ -36,13 +36,36 @@ pub(super) enum Refusal {
 
 /// Opens a file to append to, and locks it; half a line at its end is cut off.
 pub(super) async fn open(path: &Path) -> Result<File, Refusal> {
-    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path).await?;
-    // Pipes and devices have no end to look at, and whoever reads a device may share it.
-    if file.metadata().await?.is_file() {
-        file = lock(file).await?;
-        mend_end(&mut file).await?;
+    loop {
+        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path).await?;
+        // Pipes and devices have no end to look at, and whoever reads a device may share it.
+        if file.metadata().await?.is_file() {
+            file = lock(file).await?;
+            if !is_at(&file, path).await? {
+                // Who held the lock has moved it away meanwhile, and goes on with another of this name.
+                continue;
+            }
+            mend_end(&mut file).await?;
+        }
+        return Ok(file);
     }
-    Ok(file)
+}
+
+#[cfg(unix)]
+async fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let own = file.metadata().await?;
+    match tokio::fs::metadata(path).await {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+async fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    // A file that is open is not moved there.
+    Ok(true)
 }
 
 async fn lock(file: File) -> Result<File, Refusal> {
@@ -156,6 +179,22 @@ mod tests {
                 Err(error)
             }
         }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_file_that_was_moved_away_while_its_lock_was_waited_for_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, moved) = (folder.path().join("f"), folder.path().join("f.000001"));
+        let first = open(&path).await.unwrap();
+        let mut waiting = Box::pin(open(&path));
+        // It has the old file open, and waits for its lock.
+        let early = tokio::time::timeout(2 * PAUSE, &mut waiting).await;
+        assert!(early.is_err(), "there is a lock");
+        std::fs::rename(&path, &moved).unwrap();
+        drop(first);
+        let second = waiting.await.unwrap();
+        assert!(is_at(&second, &path).await.unwrap());
     }
 
     #[tokio::test]
