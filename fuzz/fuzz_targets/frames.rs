@@ -56,6 +56,7 @@ fn connection(stream: &[u8], step: usize) {
         max_in_flight: 4,
         max_queued: 4,
         handshake_timeout: Duration::from_secs(10),
+        sasl: None,
         max_idle: Duration::from_secs(540),
     };
     let mut machine = Connection::new(config, now);
