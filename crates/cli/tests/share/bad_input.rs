@@ -60,7 +60,7 @@ fn wrong_usage_is_exit_code_2() {
         (&["consume", "t", "--group", "g", "--format", "xml"], "xml"),
         (&["consume", "t", "--group", "g", "--property", "max.poll.records=none"], "max.poll.records=none"),
         (&["consume", "t", "--group", "g", "--property", "nothing"], "NAME=VALUE"),
-        (&["consume", "t", "--group", "g", "--property", "security.protocol=SSL"], "security.protocol=SSL"),
+        (&["consume", "t", "--group", "g", "--property", "security.protocol=TLS"], "security.protocol=TLS"),
         (&["groups", "drop"], "drop"),
         (&["groups", "delete"], "GROUPS"),
         (&["groups", "offsets", "g", "--delete"], "--topic"),
