@@ -2,7 +2,6 @@
 
 use super::refusals::{refused, says};
 use super::stage::*;
-use kafka_share::admin::ConfigResource;
 use kafka_share::ledger::NewLedger;
 use kafka_share::net::Purpose;
 use kafka_share::{AckType, ErrorKind, ShareAcknowledgements, TransactionSession};
@@ -89,11 +88,11 @@ async fn records_that_were_deleted(bootstrap: &str) {
     stage.attempt(&producer, &consumer, &records).await.unwrap();
     consumer.close(LONG).await.unwrap();
     // Brokers delete only where the policy says so.
-    policy(&stage, "compact,delete").await;
+    stage.set_ledger(POLICY, "compact,delete").await;
     for partition in 0..2 {
         delete_all(&stage, partition).await;
     }
-    policy(&stage, "compact").await;
+    stage.set_ledger(POLICY, "compact").await;
     let description = stage.admin().describe_ledger(&stage.ledger).await.unwrap();
     let faults: Vec<&String> = description.partitions.iter().flat_map(|p| &p.faults).collect();
     assert_eq!(faults.len(), 1, "{faults:?}");
@@ -104,15 +103,6 @@ async fn records_that_were_deleted(bootstrap: &str) {
     stage.admin().raise_ledger_generation(&stage.ledger, &stage.group).await.unwrap();
     stage.produce(6..9).await;
     assert!(works(&stage, &stage.group).await, "the group begins anew");
-}
-
-async fn policy(stage: &Stage, value: &str) {
-    let resource = ConfigResource::Topic(stage.ledger.clone());
-    stage.admin().incremental_alter_configs(&resource, &[(POLICY, Some(value))]).await.unwrap();
-    let until = Instant::now() + LONG;
-    while stage.admin().describe_configs(&resource, &[POLICY]).await.unwrap()[POLICY].value.as_deref() != Some(value) {
-        assert!(Instant::now() < until);
-    }
 }
 
 async fn delete_all(stage: &Stage, partition: i32) {

@@ -1,7 +1,6 @@
 //! Ledgers that cannot be used, on whatever broker, and what a consumer and a producer say about them.
 
 use super::stage::*;
-use kafka_share::admin::ConfigResource;
 use kafka_share::ledger::NewLedger;
 use kafka_share::{AckType, Error, ErrorKind, Producer, ProducerRecord, ShareAcknowledgements};
 use kafka_share_tests::acls::{self, Keeper, Operation, Resource};
@@ -66,15 +65,7 @@ async fn settings_that_lose_intents(bootstrap: &str) {
         ("unclean.leader.election.enable", "true", "must be false"),
     ] {
         let stage = Stage::set(bootstrap, 3).await;
-        let resource = ConfigResource::Topic(stage.ledger.clone());
-        stage.admin().incremental_alter_configs(&resource, &[(setting, Some(value))]).await.unwrap();
-        // The controller has it; brokers follow.
-        let until = Instant::now() + LONG;
-        while stage.admin().describe_configs(&resource, &[setting]).await.unwrap()[setting].value.as_deref()
-            != Some(value)
-        {
-            assert!(Instant::now() < until);
-        }
+        stage.set_ledger(setting, value).await;
         let consumer = stage.consumer();
         says(&refused(&consumer).await, ErrorKind::Config, &[&stage.ledger, setting, told]);
     }

@@ -1,6 +1,6 @@
 //! Topics, a group and a ledger of their own, and the members that work on them.
 
-use kafka_share::admin::{NewTopic, SharePartitionOffset};
+use kafka_share::admin::{ConfigResource, NewTopic, SharePartitionOffset};
 use kafka_share::ledger::{AckBackendChoice, NewLedger};
 use kafka_share::net::Cluster;
 use kafka_share::{
@@ -76,6 +76,19 @@ impl Stage {
         let lock = self.lock.as_millis().to_string();
         let settings = [("share.auto.offset.reset", "earliest"), ("share.record.lock.duration.ms", lock.as_str())];
         self.admin().alter_share_group_configs(group, &settings).await.unwrap();
+    }
+
+    /// Changes a setting of the ledger's topic.
+    pub(crate) async fn set_ledger(&self, setting: &str, value: &str) {
+        let resource = ConfigResource::Topic(self.ledger.clone());
+        self.admin().incremental_alter_configs(&resource, &[(setting, Some(value))]).await.unwrap();
+        // The controller has it; brokers follow.
+        let until = Instant::now() + LONG;
+        while self.admin().describe_configs(&resource, &[setting]).await.unwrap()[setting].value.as_deref()
+            != Some(value)
+        {
+            assert!(Instant::now() < until);
+        }
     }
 
     pub(crate) fn admin(&self) -> Admin {

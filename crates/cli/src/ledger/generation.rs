@@ -5,6 +5,7 @@ use crate::cluster_args::ClusterArgs;
 use crate::exit::{Failure, note};
 use crate::{progress, text};
 use clap::Args;
+use kafka_share::ledger::{LedgerDescription, LedgerIntent};
 use kafka_share::{Admin, ErrorCode, Uuid};
 use serde_json::json;
 
@@ -46,11 +47,16 @@ pub(super) async fn run(args: RaiseArgs) -> Result<(), Failure> {
     text::table(&mut std::io::stdout(), &rows)
 }
 
+/// Intents of a group that count in its generation.
+fn counting<'a>(found: &'a LedgerDescription, group: &'a str) -> impl Iterator<Item = &'a LedgerIntent> {
+    let intents = found.partitions.iter().flat_map(|p| &p.intents);
+    intents.filter(move |i| !i.outdated && i.groups.contains_key(group))
+}
+
 async fn refuse_unconfirmed(admin: &Admin, topic: &str, group: &str) -> Result<(), Failure> {
     let found = progress::during("reading the ledger", admin.describe_ledger(topic)).await?;
-    let intents = found.partitions.iter().flat_map(|p| &p.intents).filter(|i| !i.open && !i.outdated);
-    let counts = intents.filter(|i| i.groups.contains_key(group)).map(|i| i.unconfirmed_of(group, &[]));
-    let count = match counts.sum::<Option<u64>>() {
+    let ended = counting(&found, group).filter(|i| !i.open);
+    let count = match ended.map(|i| i.unconfirmed_of(group, &[])).sum::<Option<u64>>() {
         Some(0) => return Ok(()),
         Some(count) => count.to_string(),
         None => "an unknown number of".to_owned(),
@@ -109,8 +115,7 @@ pub(crate) async fn raise_before_records_come_again(
         }
         Ok(found) => found,
     };
-    let intents = found.partitions.iter().flat_map(|p| &p.intents).filter(|i| i.groups.contains_key(group));
-    let counting: Vec<_> = intents.filter(|i| !i.outdated).collect();
+    let counting: Vec<_> = counting(&found, group).collect();
     if counting.iter().any(|i| i.open) {
         return Err(Failure::new(format_args!(
             "share group {group:?} has a transaction open in ledger {topic:?}: wait for its end, or end it with `kshare \

@@ -2,7 +2,7 @@
 //! a group's partition is a new one, which tells nothing of what the group has done.
 
 use super::LedgerTopic;
-use crate::admin::{Admin, Isolation, OffsetSpec};
+use crate::admin::Isolation;
 use crate::net::Cluster;
 use crate::{PartitionReader, Result};
 use kafka_share_core::ledger::{FormatError, LedgerError, LedgerRecord};
@@ -32,15 +32,14 @@ pub(super) async fn check(cluster: &Arc<Cluster>, topic: &LedgerTopic, own: i32)
 }
 
 async fn look(cluster: &Arc<Cluster>, topic: &LedgerTopic, own: i32) -> Result<Option<LedgerError>> {
-    let (admin, isolation) = (Admin::on(Arc::clone(cluster)), Isolation::ReadUncommitted);
     if topic.layout.partitions() == 1 {
         return Ok(None);
     }
-    let starts = admin.list_offsets(&topic.name, OffsetSpec::Earliest, isolation).await?;
-    for (partition, start) in (0..).zip(starts).filter(|(partition, _)| *partition != own) {
-        let from = [(partition, start)];
-        let mut reader = PartitionReader::new(Arc::clone(cluster), &topic.name, isolation, Some(&from)).await?;
-        let Some(batch) = reader.next_batch().await? else { continue };
+    let mut reader = PartitionReader::new(Arc::clone(cluster), &topic.name, Isolation::ReadUncommitted, None).await?;
+    reader.pass(own);
+    while let Some(batch) = reader.next_batch().await? {
+        let partition = batch.partition();
+        reader.pass(partition);
         let Some(record) = batch.iter().next() else { continue };
         let (key, value) = (record.key(), record.value());
         if let Err(error @ FormatError::OtherLayout { .. }) = LedgerRecord::decode(key, value, topic.layout) {

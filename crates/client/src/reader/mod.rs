@@ -197,6 +197,12 @@ impl PartitionReader {
         self
     }
 
+    /// Reads no more of a partition.
+    pub(crate) fn pass(&mut self, partition: i32) {
+        self.positions.retain(|position| position.partition != partition);
+        self.ready.retain(|batch| batch.partition() != partition);
+    }
+
     /// Where a partition is read to.
     pub(crate) fn ends(&self) -> impl Iterator<Item = (i32, i64)> {
         self.positions.iter().map(|p| (p.partition, p.end))
