@@ -75,6 +75,7 @@ pub use faults::{Fault, FaultAction, FaultId, Rewrite};
 pub use persistence::DataDirError;
 pub use security::{
     Authorizer, ClientAuth, Listener, Mechanism, OAuthKey, Operation, Resource, SecurityError, SecurityProtocol,
+    SelfSigned,
 };
 pub use settings::{GroupBounds, GroupConfig, OffsetReset};
 pub use share::{LockDump, ShareDump, SharePartitionDump, ShareSessionDump};

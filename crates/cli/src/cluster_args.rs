@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::progress;
+pub(crate) use crate::properties::pair;
 use crate::properties::read_properties;
 use clap::Args;
 use kafka_share::ClientConfig;
@@ -72,14 +73,5 @@ impl ClusterArgs {
         let limit = cluster.config().api_timeout();
         progress::during("connecting", cluster.features(Instant::now() + limit)).await?;
         Ok(cluster)
-    }
-}
-
-/// Parses `NAME=VALUE`.
-pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
-    match name.trim() {
-        "" => Err("the name is missing".into()),
-        name => Ok((name.to_owned(), value.trim().to_owned())),
     }
 }

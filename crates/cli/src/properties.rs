@@ -12,6 +12,15 @@ pub(crate) fn read_properties(path: &Path) -> Result<Vec<(String, String)>, Fail
     parse(&text).map_err(|(line, why)| Failure::usage(format_args!("{}:{line}: {why}", path.display())))
 }
 
+/// Parses `NAME=VALUE`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
+    match name.trim() {
+        "" => Err("the name is missing".into()),
+        name => Ok((name.to_owned(), value.trim().to_owned())),
+    }
+}
+
 /// The properties in a text, or the number of a line and what is wrong with it.
 fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, &'static str)> {
     let mut properties = Vec::new();

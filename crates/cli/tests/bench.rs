@@ -68,6 +68,21 @@ fn clients_take_turns_in_rounds() {
 }
 
 #[test]
+fn tls_stands_beside_in_the_same_run() {
+    for command in ["consume", "produce"] {
+        let rows = clients(&run(&[command, "--json", "--records", "20000", "--size", "1024", "--tls"]));
+        assert_eq!(rows.iter().map(|c| c["client"].as_str().unwrap()).collect::<Vec<_>>(), ["kshare", "kshare-tls"]);
+        assert!(rows.iter().all(|client| client["records"] == 20_000), "{rows:?}");
+        if cfg!(target_os = "linux") {
+            assert!(rows[1]["records_per_cpu_second_ratio"].as_f64().unwrap() > 0.0, "{rows:?}");
+        }
+    }
+    let output = run(&["--tls", "--bootstrap-server", "localhost:1"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && errors.contains("--tls-config"), "{errors}");
+}
+
+#[test]
 fn java_stands_beside() {
     if !available("java_stands_beside") {
         return;

@@ -10,6 +10,7 @@ mod plain;
 mod sasl;
 mod scram;
 mod secrets;
+mod self_signed;
 
 pub(crate) use acl::CLUSTER;
 pub(crate) use acl::ResourceKind;
@@ -21,6 +22,7 @@ pub use listener::{ClientAuth, Listener, Mechanism, SecurityError, SecurityProto
 pub(crate) use listener::{Secret, TlsFiles};
 pub(crate) use sasl::{Auth, Failure, Gate, Handshake, Progress};
 pub(crate) use secrets::{KEY_BYTES, Secrets};
+pub use self_signed::SelfSigned;
 
 use kafka_share_wire::Str;
 use rustls::crypto::CryptoProvider;

@@ -1,7 +1,7 @@
 //! `kshare bench connect`: what the sink driver costs over the bare consumer.
 
 use super::CommonArgs;
-use super::place::{self, Place};
+use super::place::Place;
 use super::report::{self, Row};
 use super::rounds;
 use crate::exit::Failure;
@@ -37,7 +37,7 @@ pub(super) async fn run(args: ConnectArgs) -> Result<(), Failure> {
     if args.common.json {
         return report::records(true, what, &rows);
     }
-    let (with_next, waited) = rows.split_at(2);
+    let (with_next, waited) = rows.split_at(rows.len() / 2);
     for (mode, pair) in [("with the next fetch", with_next), ("waited for", waited)] {
         println!("acknowledgements {mode}:");
         report::records(false, what.clone(), pair)?;
@@ -50,12 +50,12 @@ async fn compared(args: &ConnectArgs, place: &mut Place) -> Result<Vec<Row>, Fai
     place.topic(&topic, args.common.partitions).await?;
     place.fill(&topic, args.records, &args.common).await?;
     let commits = ["--commits".to_owned()];
-    let clients = [
-        place::own("consumer", &[])?,
-        place::own("driver", &[])?,
-        place::own("consumer-commits", &commits)?,
-        place::own("driver-commits", &commits)?,
-    ];
+    let mut clients = Vec::new();
+    for (name, options) in
+        [("consumer", &[][..]), ("driver", &[]), ("consumer-commits", &commits), ("driver-commits", &commits)]
+    {
+        clients.extend(place.own(name, options)?);
+    }
     rounds::in_turns(&args.common, place, &clients, async |place, client, round| {
         let group = format!("{topic}-{}-{round}", client.0);
         place.group(&group).await?;

@@ -50,7 +50,7 @@ async fn consume(args: &ConsumeArgs, place: &mut Place) -> Result<Vec<Row>, Fail
     let topic = place.name.clone();
     place.topic(&topic, args.common.partitions).await?;
     place.fill(&topic, args.records, &args.common).await?;
-    let mut clients = vec![place::own("kshare", &[format!("--prefetch={}", args.prefetch)])?];
+    let mut clients = place.own("kshare", &[format!("--prefetch={}", args.prefetch)])?;
     clients.extend(place::peers(&args.common));
     rounds::in_turns(&args.common, place, &clients, async |place, client, round| {
         let group = format!("{topic}-{}-{round}", client.0);

@@ -14,6 +14,7 @@ use crate::cluster_args::ClusterArgs;
 use crate::exit::Failure;
 use clap::{Args, Subcommand};
 pub(crate) use peer::{PeerArgs, run as run_peer};
+use std::path::PathBuf;
 
 /// Options of `kshare bench`.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ const AFTER_HELP: &str = "Without a command it consumes: kshare bench is kshare 
 
 Each client is a process of its own, one after the other, and its whole processor time counts, start and end included.
 Whoever comes first meets a cluster that is not warm: compare by several --rounds. Without --bootstrap-server this process runs an embedded broker, whose processor time is in no figure. Processor time and
-memory are measured on Linux only.
+memory are measured on Linux only. What TLS leaves of the records per processor second is one divided by its CPU RATIO.
 
 --peer NAME=COMMAND adds a client. The command gets more arguments (see the help of consume, produce and transactions),
 does what they ask for, prints one line such as {\"records\": 1000000, \"seconds\": 4.2} and exits with 0.
@@ -38,6 +39,7 @@ Examples:
   kshare bench
   kshare bench produce --size 1024
   kshare bench connect --rounds 5
+  kshare bench produce --size 1024 --tls --rounds 5
   kshare bench transactions --records-per-transaction 1,100
   kshare bench consume --bootstrap-server HOST:9092 --records 200000
   kshare bench --rounds 5 --peer 'java=java -cp kafka-clients.jar:classes share.Bench'";
@@ -71,6 +73,12 @@ struct CommonArgs {
     /// Rounds in which every client runs once, each round beginning with the next client; figures are medians of rounds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+    /// Measures this project's client a second time, by TLS: NAME-tls
+    #[arg(long)]
+    tls: bool,
+    /// File of properties by which a cluster is reached by TLS; as --tls, with --bootstrap-server
+    #[arg(long, value_name = "FILE")]
+    tls_config: Option<PathBuf>,
     /// JSON on standard output
     #[arg(long)]
     json: bool,

@@ -9,7 +9,7 @@ use crate::progress;
 use kafka_share::admin::NewTopic;
 use kafka_share::ledger::NewLedger;
 use kafka_share::{Admin, Producer, ProducerRecord};
-use kafka_share_broker::EmbeddedBroker;
+use kafka_share_broker::{EmbeddedBroker, SelfSigned};
 use std::time::Duration;
 
 /// Name of the command that runs this project's client.
@@ -24,6 +24,8 @@ pub(super) struct Place {
     servers: String,
     topics: Vec<String>,
     ledger: Option<String>,
+    /// Options of this project's client that have it speak TLS.
+    tls: Option<Vec<String>>,
     _broker: Option<EmbeddedBroker>,
 }
 
@@ -32,9 +34,9 @@ pub(super) type Client = (String, Vec<String>);
 
 impl Place {
     pub(super) async fn new(args: &CommonArgs) -> Result<Self, Failure> {
-        let broker = match args.cluster.is_given() {
-            true => None,
-            false => Some(EmbeddedBroker::builder().start().await.map_err(Failure::new)?),
+        let (broker, tls) = match args.cluster.is_given() {
+            true => (None, cluster_tls(args)?),
+            false => embedded(args.tls).await.map(|(broker, tls)| (Some(broker), tls))?,
         };
         let cluster = match &broker {
             Some(broker) => ClusterArgs { bootstrap_server: Some(broker.bootstrap_servers()), ..args.cluster.clone() },
@@ -50,8 +52,24 @@ impl Place {
             servers: servers.map(|(_, value)| value).unwrap_or_default(),
             topics: Vec::new(),
             ledger: None,
+            tls,
             _broker: broker,
         })
+    }
+
+    /// This project's client with options of its own, reaching the cluster as this place does; the same by TLS after it,
+    /// where that is asked for.
+    pub(super) fn own(&self, name: &str, options: &[String]) -> Result<Vec<Client>, Failure> {
+        let mut plain = options.to_vec();
+        if let Some(path) = &self.cluster.config {
+            plain.push(format!("--config={}", path.display()));
+        }
+        plain.extend(self.cluster.property.iter().map(|(name, value)| format!("--property={name}={value}")));
+        let mut clients = vec![own(name, &plain)?];
+        if let Some(tls) = &self.tls {
+            clients.push(own(&format!("{name}-tls"), &[options, tls].concat())?);
+        }
+        Ok(clients)
     }
 
     /// Creates a topic that [`clean`](Self::clean) deletes.
@@ -121,8 +139,39 @@ impl Place {
     }
 }
 
+const TLS: &str = "TLS";
+
+/// A broker of this process, which speaks TLS beside, if asked, by a certificate made for it; and how clients reach that.
+async fn embedded(tls: bool) -> Result<(EmbeddedBroker, Option<Vec<String>>), Failure> {
+    if !tls {
+        return Ok((EmbeddedBroker::builder().start().await.map_err(Failure::new)?, None));
+    }
+    let certificate = SelfSigned::new().map_err(Failure::new)?;
+    let builder = EmbeddedBroker::builder().also_listen(certificate.listener(TLS));
+    let broker = builder.start().await.map_err(Failure::new)?;
+    let options = vec![
+        format!("--property=bootstrap.servers={}", broker.bootstrap_servers_of(TLS).unwrap_or_default()),
+        "--property=security.protocol=SSL".to_owned(),
+        format!("--property=ssl.truststore.certificates={}", certificate.certificate_pem()),
+    ];
+    Ok((broker, Some(options)))
+}
+
+/// How clients reach a cluster that was named by TLS.
+fn cluster_tls(args: &CommonArgs) -> Result<Option<Vec<String>>, Failure> {
+    match (&args.tls_config, args.tls) {
+        (Some(path), _) => Ok(Some(vec![format!("--config={}", path.display())])),
+        (None, true) => {
+            let text = "--tls has an embedded broker speak TLS too; with a cluster, --tls-config FILE says how to reach \
+                        it by TLS (bootstrap.servers, security.protocol, ssl.truststore.location and so on)";
+            Err(Failure::usage(text))
+        }
+        (None, false) => Ok(None),
+    }
+}
+
 /// This project's client with options of its own.
-pub(super) fn own(name: &str, options: &[String]) -> Result<Client, Failure> {
+fn own(name: &str, options: &[String]) -> Result<Client, Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::new(format_args!("this program's path: {error}")))?;
     let mut command = vec![own.display().to_string(), PEER.to_owned()];
     command.extend_from_slice(options);

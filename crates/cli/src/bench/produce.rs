@@ -35,7 +35,7 @@ pub(super) struct ProduceArgs {
 
 pub(super) async fn run(args: ProduceArgs) -> Result<(), Failure> {
     let mut place = Place::new(&args.common).await?;
-    let mut clients = vec![place::own("kshare", &[])?];
+    let mut clients = place.own("kshare", &[])?;
     clients.extend(place::peers(&args.common));
     let rows = rounds::in_turns(&args.common, &mut place, &clients, async |place, client, round| {
         let row = produce(&args, place, client, round).await;

@@ -37,6 +37,7 @@ impl Row {
             "client": self.name, "records": self.measured.records, "seconds": self.measured.seconds,
             "records_per_second": self.rate(), "cpu_seconds_per_million": self.per_million(),
             "peak_memory_bytes": self.measured.peak_bytes, "cpu_ratio": self.cpu_ratio(first),
+            "records_per_cpu_second_ratio": self.cpu_ratio(first).map(|ratio| 1.0 / ratio),
             "rate_ratio": first.rate() / self.rate(),
         })
     }

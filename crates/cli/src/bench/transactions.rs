@@ -68,14 +68,14 @@ pub(super) async fn run(args: TransactionsArgs) -> Result<(), Failure> {
 
 async fn clients(args: &TransactionsArgs, place: &mut Place) -> Result<Vec<Client>, Failure> {
     let prefetch = format!("--prefetch={}", args.prefetch);
-    let mut clients = vec![place::own("kshare", std::slice::from_ref(&prefetch))?];
+    let mut clients = place.own("kshare", std::slice::from_ref(&prefetch))?;
     let cluster = place.admin.cluster();
     let features = cluster.features(Instant::now() + cluster.config().api_timeout()).await?;
     if transactional_acknowledgements_offered(&features) {
-        clients.push(place::own("kshare-native", &[prefetch.clone(), "--native".to_owned()])?);
+        clients.extend(place.own("kshare-native", &[prefetch.clone(), "--native".to_owned()])?);
     }
     let ledger = place.ledger().await?;
-    clients.push(place::own("kshare-ledger", &[prefetch, format!("--ledger={ledger}")])?);
+    clients.extend(place.own("kshare-ledger", &[prefetch, format!("--ledger={ledger}")])?);
     clients.extend(place::peers(&args.common));
     Ok(clients)
 }

@@ -8,6 +8,9 @@ mod peer;
 #[allow(dead_code, reason = "kshare knows more ways to end")]
 mod exit;
 
+#[path = "../properties.rs"]
+mod properties;
+
 use clap::Parser;
 use std::process::ExitCode;
 

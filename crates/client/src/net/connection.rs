@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_rustls::client::TlsStream;
 
 /// Frames handed to the task at once, at most; callers beyond that wait.
 const COMMANDS: usize = 256;
@@ -90,7 +89,7 @@ impl Socket for TcpStream {
     }
 }
 
-impl Socket for TlsStream<TcpStream> {
+impl Socket for crate::tls::Encrypted {
     const BUFFERS: bool = true;
 
     fn refusal(error: &std::io::Error, has_certificate: bool) -> Option<String> {

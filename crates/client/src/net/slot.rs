@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, Ended, Setup};
 use crate::security::Secured;
+use crate::tls::Encrypted;
 use crate::tls::{Connector, refusal};
 use crate::{ClientConfig, Error, ErrorKind, Result};
 use kafka_share_core::backoff::Jitter;
@@ -10,7 +11,6 @@ use kafka_share_wire::Str;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
 /// Requests written and not answered on one connection, at most.
 const MAX_IN_FLIGHT: usize = 64;
@@ -139,13 +139,7 @@ async fn open(host: String, port: u16, timeout: Duration, pause_until: Option<In
 }
 
 /// Makes a socket one of TLS.
-async fn encrypt(
-    tls: &Connector,
-    host: &str,
-    port: u16,
-    socket: TcpStream,
-    timeout: Duration,
-) -> Result<TlsStream<TcpStream>> {
+async fn encrypt(tls: &Connector, host: &str, port: u16, socket: TcpStream, timeout: Duration) -> Result<Encrypted> {
     let fail = |kind, text: String| Error::new(kind, format!("{host}:{port}: {text}"));
     let address = socket.peer_addr();
     let error = match tokio::time::timeout(timeout, tls.connect(host, socket)).await {

@@ -22,8 +22,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+/// Bytes read from a socket at once: rustls by itself asks for 4 KiB, which makes four calls of the system for each record.
+const READ_AHEAD: usize = 64 * 1024;
+
+/// A connection by TLS.
+pub(crate) type Encrypted = TlsStream<BufReader<TcpStream>>;
 
 /// The TLS library, for a provider or a configuration of one's own.
 pub use rustls;
@@ -324,11 +331,13 @@ impl Connector {
     }
 
     /// Does the handshake on a socket.
-    pub(crate) async fn connect(&self, host: &str, socket: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect(&self, host: &str, socket: TcpStream) -> std::io::Result<Encrypted> {
         // A name may end with a dot, which certificates do not have.
         let name = host.strip_suffix('.').unwrap_or(host).to_owned();
         let name = ServerName::try_from(name).map_err(std::io::Error::other)?;
-        tokio_rustls::TlsConnector::from(self.current()).connect(name, socket).await
+        tokio_rustls::TlsConnector::from(self.current())
+            .connect(name, BufReader::with_capacity(READ_AHEAD, socket))
+            .await
     }
 }
 

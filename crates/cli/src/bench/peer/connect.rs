@@ -75,7 +75,8 @@ pub(super) async fn run(args: Connect, options: &Options) -> Result<(), Failure>
     let owned = |pairs: &[(&str, &str)]| -> Properties {
         pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()
     };
-    let worker = owned(&[("bootstrap.servers", &args.servers), ("consumer.group.protocol", "share")]);
+    let mut worker = owned(&[("bootstrap.servers", &args.servers), ("consumer.group.protocol", "share")]);
+    worker.extend(options.properties()?);
     let mode = if options.commits { "explicit" } else { "implicit" };
     let connector = owned(&[
         ("name", "bench"),

@@ -6,9 +6,11 @@ mod produce;
 mod transactions;
 
 use crate::exit::Failure;
+use crate::properties::{pair, read_properties};
 use clap::{Args, Subcommand};
 use kafka_share::consumer::AcquireMode;
 use kafka_share::{AcknowledgementMode, KafkaShareConsumer};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A client that gets nothing for so long gives up.
@@ -37,6 +39,22 @@ struct Options {
     /// Acknowledgements by the ledger of this name.
     #[arg(long)]
     ledger: Option<String>,
+    /// Properties under their Kafka names.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// A property, before those of the file.
+    #[arg(long, value_parser = pair)]
+    property: Vec<(String, String)>,
+}
+
+impl Options {
+    /// How the cluster is reached, the strongest last; what a bench settles itself is left out.
+    fn properties(&self) -> Result<Vec<(String, String)>, Failure> {
+        let mut all = self.config.as_deref().map(read_properties).transpose()?.unwrap_or_default();
+        all.extend(self.property.iter().cloned());
+        all.retain(|(name, _)| !["group.id", "transactional.id"].contains(&name.as_str()));
+        Ok(all)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -51,7 +69,7 @@ pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
     match args.what {
         What::Connect(what) => connect::run(what, &args.options).await,
         What::Consume(what) => consume::run(what, &args.options).await,
-        What::Produce(what) => produce::run(what).await,
+        What::Produce(what) => produce::run(what, &args.options).await,
         What::Transactions(what) => transactions::run(what, &args.options).await,
     }
 }
@@ -65,6 +83,9 @@ fn consumer(
     (poll, mode): (usize, AcquireMode),
 ) -> Result<KafkaShareConsumer, Failure> {
     let mut builder = KafkaShareConsumer::builder(servers, group);
+    for (name, value) in options.properties()? {
+        builder.set(&name, &value)?;
+    }
     if let Some(ledger) = &options.ledger {
         builder.set("share.ack.transaction.backend", "ledger")?;
         builder.set("share.ack.ledger.topic", ledger)?;

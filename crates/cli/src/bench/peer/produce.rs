@@ -1,6 +1,6 @@
 //! Writes a number of records.
 
-use super::PATIENCE;
+use super::{Options, PATIENCE};
 use crate::exit::Failure;
 use clap::Args;
 use kafka_share::{Producer, ProducerRecord};
@@ -16,8 +16,12 @@ pub(super) struct Produce {
     partitions: i32,
 }
 
-pub(super) async fn run(args: Produce) -> Result<(), Failure> {
-    let producer = Producer::builder(&args.servers).build()?;
+pub(super) async fn run(args: Produce, options: &Options) -> Result<(), Failure> {
+    let mut builder = Producer::builder(&args.servers);
+    for (name, value) in options.properties()? {
+        builder.set(&name, &value)?;
+    }
+    let producer = builder.build()?;
     let value = vec![b'x'; args.size];
     let first = Instant::now();
     let mut partition = 0;

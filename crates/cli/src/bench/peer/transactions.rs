@@ -24,6 +24,9 @@ pub(super) async fn run(args: Transactions, options: &Options) -> Result<(), Fai
     let poll = (args.records_per_transaction, mode);
     let consumer = super::consumer(&args.servers, &args.topic, &args.group, options, poll)?;
     let mut builder = TransactionalProducer::builder(&args.servers, &args.group);
+    for (name, value) in options.properties()? {
+        builder.set(&name, &value)?;
+    }
     if let Some(ledger) = &options.ledger {
         builder.set("share.ack.transaction.backend", "ledger")?;
         builder.set("share.ack.ledger.topic", ledger)?;
