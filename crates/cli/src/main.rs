@@ -5,6 +5,7 @@ mod broker;
 mod cluster_args;
 mod conformance;
 mod connect;
+mod connections;
 mod consume;
 mod demo;
 mod exit;
@@ -42,6 +43,7 @@ const AFTER_HELP: &str = "Examples:
   kshare pipe --from orders --to bills --group billing --bootstrap-server HOST:9092 -- ./bill
   kshare ledger create --bootstrap-server HOST:9092     what exactly-once needs on released Kafka
   kshare groups describe billing --bootstrap-server HOST:9092
+  kshare connections --bootstrap-server HOST:9092       can each broker be reached, and how
   kshare conformance --bootstrap-server HOST:9092   judges a broker
   kshare bench                                 what consuming costs; also bench produce, bench transactions
 
@@ -61,6 +63,8 @@ enum Command {
     Ledger(ledger::LedgerArgs),
     /// Lists, describes, resets, deletes and configures share groups.
     Groups(groups::GroupsArgs),
+    /// Connects to every broker, and tells how each connection stands.
+    Connections(connections::ConnectionsArgs),
     /// Runs the embedded broker. For development and tests: production is Apache Kafka.
     Broker(broker::BrokerArgs),
     /// Runs sinks on share groups, from Kafka Connect's kind of files.
@@ -103,6 +107,7 @@ fn main() -> ExitCode {
             Command::Pipe(args) => Box::pin(pipe::run(args)).await,
             Command::Ledger(args) => Box::pin(ledger::run(args)).await,
             Command::Groups(args) => Box::pin(groups::run(args)).await,
+            Command::Connections(args) => Box::pin(connections::run(args)).await,
             Command::Broker(args) => Box::pin(broker::run(args)).await,
             Command::Connect(args) => Box::pin(connect::run(args)).await,
             Command::Conformance(args) => conformance::run(args).await,

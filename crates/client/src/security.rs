@@ -127,3 +127,13 @@ pub(crate) struct Secured {
     pub(crate) tls: Option<Arc<Connector>>,
     pub(crate) sasl: Option<Sasl>,
 }
+
+impl Secured {
+    /// Who the client says it is, as far as that is no secret.
+    pub(crate) fn principal(&self) -> Option<String> {
+        match &self.sasl {
+            Some(sasl) => Some(sasl.principal()),
+            None => self.tls.as_ref().filter(|tls| tls.has_certificate()).map(|_| "certificate".to_owned()),
+        }
+    }
+}

@@ -83,6 +83,9 @@ impl CallError {
 pub enum Ending {
     /// It was lost, or ended as it should. Another may do better.
     Lost(String),
+    /// The broker told what it speaks, and closed at the first request. One that goes away may do so once; a listener of SASL
+    /// does each time.
+    Unheard(String),
     /// Broker and client do not take each other for whom they say they are, or speak different security protocols. Another
     /// would end in the same way.
     Refused(String),
@@ -93,7 +96,7 @@ impl Ending {
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
-            Ending::Lost(reason) | Ending::Refused(reason) => reason,
+            Ending::Lost(reason) | Ending::Unheard(reason) | Ending::Refused(reason) => reason,
         }
     }
 }
@@ -336,13 +339,18 @@ impl Connection {
     /// The socket ended or failed.
     pub fn handle_closed(&mut self, reason: &str) {
         let middle = if self.decoder.at_boundary() { "" } else { " in the middle of a frame" };
-        let stage = self.stage();
-        self.close(format!("{reason}{middle}{stage}"));
+        let text = format!("{reason}{middle}{}", self.stage());
+        self.end(if self.is_unheard() { Ending::Unheard(text) } else { Ending::Lost(text) });
     }
 
     /// The socket can never be of use: the other side is not who it should be, or does not speak what it should.
     pub fn handle_refused(&mut self, reason: String) {
         self.end(Ending::Refused(reason));
+    }
+
+    /// Requests were sent, and none was ever answered.
+    fn is_unheard(&self) -> bool {
+        matches!(self.state, State::Ready) && !self.answers && self.sasl.is_none() && !self.in_flight.is_empty()
     }
 
     /// What the end of the connection at this moment may have to do with.
@@ -353,7 +361,7 @@ impl Connection {
             (State::Negotiating { .. }, _) => {
                 ", before it answered ApiVersions; is security.protocol that of the listener?".to_owned()
             }
-            (State::Ready, _) if !self.answers && self.sasl.is_none() && !self.in_flight.is_empty() => {
+            _ if self.is_unheard() => {
                 ", before it answered any request; it may want authentication: is security.protocol that of the listener?"
                     .to_owned()
             }

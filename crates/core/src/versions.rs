@@ -76,6 +76,11 @@ impl ApiVersions {
         self.ranges.get(&key.0).copied()
     }
 
+    /// All advertised ranges: key, lowest and highest version.
+    pub fn ranges(&self) -> impl Iterator<Item = (i16, i16, i16)> + '_ {
+        self.ranges.iter().map(|(key, (min, max))| (*key, *min, *max))
+    }
+
     /// Finalised level of a feature; 0 where the cluster has not finalised it.
     #[must_use]
     pub fn feature(&self, name: &str) -> i16 {

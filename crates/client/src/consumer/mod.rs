@@ -251,6 +251,13 @@ impl KafkaShareConsumer {
         self.shared.metrics.snapshot(self.shared.ledger.counts(done))
     }
 
+    /// How its connections stand, for whoever looks for what is wrong; without secrets. What shares a
+    /// [`Cluster`](crate::net::Cluster) shares its connections.
+    #[must_use]
+    pub fn connections(&self) -> Vec<crate::net::ConnectionInfo> {
+        self.shared.cluster.connections()
+    }
+
     /// Group, member and epoch, for acknowledgements in a transaction.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A cluster as the clients see it: connections by broker and purpose, metadata, features.
 
 use super::connection::Connection;
+use super::report::{ConnectionInfo, ConnectionState};
 use super::slot::Slot;
 use crate::config::split_address;
 use crate::security::Secured;
@@ -196,12 +197,9 @@ impl Cluster {
                 true
             });
         }
-        state.slots.entry((place, purpose)).or_insert_with(|| Slot::new(seed)).get(
-            &self.config,
-            &self.secured,
-            host,
-            port,
-        )
+        let first = state.metadata.nodes().next().is_none();
+        let slot = state.slots.entry((place, purpose)).or_insert_with(|| Slot::new(seed));
+        slot.get(&self.config, &self.secured, (host, port), first)
     }
 
     /// Sends a request to a broker.
@@ -476,6 +474,35 @@ impl Cluster {
     #[must_use]
     pub fn node_ids(&self) -> Vec<i32> {
         self.state().metadata.nodes().map(|n| n.id).collect()
+    }
+
+    /// How the connections stand, by broker; without secrets. A broker has one for each purpose that it was used for.
+    #[must_use]
+    pub fn connections(&self) -> Vec<ConnectionInfo> {
+        let principal = self.secured.principal();
+        let state = self.state();
+        let one = |((place, purpose), slot): (&(Place, Purpose), &Slot)| {
+            let address = state.addresses.get(place).map_or_else(String::new, |(host, port)| format!("{host}:{port}"));
+            let mut info = ConnectionInfo {
+                node: if let Place::Broker(id) = place { Some(*id) } else { None },
+                address,
+                purpose: purpose.name(),
+                state: ConnectionState::None,
+                in_flight: 0,
+                bytes_sent: 0,
+                bytes_received: 0,
+                throttled_ms: 0,
+                last_answer_us: None,
+                api_versions: Vec::new(),
+                security_protocol: self.config.security.protocol,
+                principal: principal.clone(),
+            };
+            slot.last().into_iter().for_each(|connection| connection.describe(&mut info));
+            info
+        };
+        let mut all: Vec<ConnectionInfo> = state.slots.iter().map(one).collect();
+        all.sort_by(|a, b| (a.node, &a.address, a.purpose).cmp(&(b.node, &b.address, b.purpose)));
+        all
     }
 
     /// Id of the cluster, once known.

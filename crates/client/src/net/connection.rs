@@ -1,5 +1,6 @@
 //! One socket and the task that owns it. Callers hand over whole frames, so a dropped caller never tears one.
 
+use super::report::{ConnectionInfo, ConnectionState, Traffic};
 use crate::alarm::Alarm;
 use crate::sasl::Sasl;
 use crate::{Error, ErrorKind, Result};
@@ -54,6 +55,7 @@ pub struct Connection {
     next_id: Arc<AtomicI32>,
     /// Microseconds that the last answer took; the largest number where there was none yet.
     pace: Arc<AtomicU64>,
+    traffic: Arc<Traffic>,
     client_id: Str,
     peer: Arc<str>,
 }
@@ -68,6 +70,8 @@ impl std::fmt::Debug for Command {
 pub(crate) struct Ended {
     /// Whether the broker's versions were learned, so that the attempt counts as a success for back-off.
     pub(crate) was_ready: bool,
+    /// Whether the broker closed it at the first request.
+    pub(crate) unheard: bool,
     /// Why it is over.
     pub(crate) error: Error,
 }
@@ -123,17 +127,20 @@ impl Connection {
             status,
             next_id: Arc::new(AtomicI32::new(1)),
             pace: Arc::new(AtomicU64::new(u64::MAX)),
+            traffic: Arc::default(),
             client_id: config.client_id.clone(),
             peer: peer.as_str().into(),
         };
+        let traffic = Arc::clone(&handle.traffic);
         tokio::spawn(async move {
-            let mut goodbye = None;
+            let (mut goodbye, mut unheard) = (None, false);
             let error = match open.await {
                 Ok(socket) => {
                     let mut driver = Driver::new(socket, config, receiver, &status_tx);
-                    (driver.sasl, driver.has_certificate) = (sasl.clone(), has_certificate);
+                    (driver.sasl, driver.has_certificate, driver.traffic) = (sasl.clone(), has_certificate, traffic);
                     let (ending, socket) = driver.run().await;
                     goodbye = S::BUFFERS.then_some(socket);
+                    unheard = matches!(ending, Ending::Unheard(_));
                     match ending {
                         Ending::Refused(why) => {
                             sasl.iter().for_each(Sasl::forget);
@@ -145,7 +152,7 @@ impl Connection {
                 Err(error) => error,
             };
             let was_ready = matches!(*status_tx.borrow(), Status::Ready(_));
-            ended(Ended { was_ready, error: error.clone() });
+            ended(Ended { was_ready, unheard, error: error.clone() });
             let _ = status_tx.send(Status::Closed(error));
             // Nobody waits for this.
             if let Some(mut socket) = goodbye {
@@ -164,6 +171,7 @@ impl Connection {
             status,
             next_id: Arc::new(AtomicI32::new(1)),
             pace: Arc::new(AtomicU64::new(u64::MAX)),
+            traffic: Arc::default(),
             client_id: config.client_id.clone(),
             peer: peer.into(),
         }
@@ -220,6 +228,23 @@ impl Connection {
     #[must_use]
     pub fn answers_within(&self, limit: Duration) -> bool {
         u128::from(self.pace.load(Ordering::Relaxed)) <= limit.as_micros()
+    }
+
+    /// Adds what is known of it to its place's report.
+    pub(super) fn describe(&self, info: &mut ConnectionInfo) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        info.in_flight = if self.is_closed() { 0 } else { read(&self.traffic.waiting) };
+        (info.bytes_sent, info.bytes_received) = (read(&self.traffic.sent), read(&self.traffic.received));
+        info.throttled_ms = read(&self.traffic.throttled_ms);
+        info.last_answer_us = Some(read(&self.pace)).filter(|us| *us != u64::MAX);
+        info.state = match &*self.status.borrow() {
+            Status::Connecting => ConnectionState::Connecting,
+            Status::Ready(versions) => {
+                info.api_versions = versions.ranges().collect();
+                ConnectionState::Ready
+            }
+            Status::Closed(error) => ConnectionState::Closed(error.to_string()),
+        };
     }
 
     /// Resolves when the connection is over.
@@ -333,6 +358,7 @@ impl Connection {
     /// Holds back requests on this connection, as a response asked.
     pub fn obey_throttle(&self, throttle_time_ms: i32) {
         if let Ok(ms @ 1..) = u64::try_from(throttle_time_ms) {
+            Traffic::add(&self.traffic.throttled_ms, ms);
             let _ = self.commands.try_send(Command::Throttle(Duration::from_millis(ms)));
         }
     }
@@ -481,6 +507,7 @@ struct Driver<'a, S> {
     /// How long they may take.
     patience: Duration,
     has_certificate: bool,
+    traffic: Arc<Traffic>,
 }
 
 type Credentials = Pin<Box<dyn Future<Output = Result<Box<dyn SaslExchange>>> + Send>>;
@@ -507,6 +534,7 @@ impl<'a, S: Socket> Driver<'a, S> {
             credentials: None,
             patience,
             has_certificate: false,
+            traffic: Arc::default(),
         }
     }
 
@@ -518,19 +546,24 @@ impl<'a, S: Socket> Driver<'a, S> {
                 self.fail_queued_commands();
                 return (ending, self.socket);
             }
+            self.traffic.waiting.store(self.waiting.len() as u64, Ordering::Relaxed);
             let deadline = self.machine.next_deadline();
             let (mut reader, mut writer) = tokio::io::split(&mut self.socket);
             // Every branch is cancel safe: one read, one write of what is queued, one receive.
             tokio::select! {
                 read = reader.read_buf(self.machine.buffer()) => match read {
                     Ok(0) => self.machine.handle_closed("connection closed by the broker"),
-                    Ok(_) => self.machine.handle_received(Instant::now()),
+                    Ok(n) => {
+                        Traffic::add(&self.traffic.received, n as u64);
+                        self.machine.handle_received(Instant::now());
+                    }
                     Err(error) => self.handle_lost(&error),
                 },
                 written = push(&mut writer, &self.outgoing), if self.unflushed || !self.outgoing.is_empty() => match written {
                     Ok(0) if self.outgoing.is_empty() => self.unflushed = false,
                     Ok(0) => self.machine.handle_closed("connection lost: the socket takes no more bytes"),
                     Ok(n) => {
+                        Traffic::add(&self.traffic.sent, n as u64);
                         advance(&mut self.outgoing, n);
                         self.unflushed = S::BUFFERS;
                     }

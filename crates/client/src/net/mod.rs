@@ -4,8 +4,10 @@ mod cluster;
 mod connection;
 mod coordinator;
 mod probe;
+mod report;
 mod slot;
 
 pub use cluster::{Cluster, Purpose, SessionOwner};
 pub use connection::{Connection, Submitted};
 pub use coordinator::CoordinatorKind;
+pub use report::{ConnectionInfo, ConnectionState};

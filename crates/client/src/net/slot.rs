@@ -19,6 +19,12 @@ const MAX_QUEUED: usize = 1024;
 /// How long at least a broker that refused the client, or was refused, is not tried again; so that passwords that are wrong
 /// do not lock accounts.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+/// Connections in a row that a broker closes at the first request, after which it is taken to want authentication: a broker that
+/// goes away does not come back so soon to do it again.
+const UNHEARD: u32 = 3;
+
+const SASL_IS_WANTED: &str = "it did so each time, as listeners of SASL do: set security.protocol to SASL_PLAINTEXT or SASL_SSL, sasl.mechanism and \
+     sasl.jaas.config, or take a listener that asks for no authentication";
 
 /// A place for one connection, with the memory of its failures.
 #[derive(Debug)]
@@ -33,12 +39,14 @@ struct Health {
     not_before: Option<Instant>,
     /// Until when the last refusal is the answer to all who ask.
     refused: Option<(Instant, Error)>,
+    /// Connections in a row that the broker closed at the first request.
+    unheard: u32,
     jitter: Jitter,
 }
 
 impl Slot {
     pub(crate) fn new(seed: u64) -> Self {
-        let health = Health { failures: 0, not_before: None, refused: None, jitter: Jitter::new(seed) };
+        let health = Health { failures: 0, not_before: None, refused: None, unheard: 0, jitter: Jitter::new(seed) };
         Slot { health: Arc::new(Mutex::new(health)), connection: None }
     }
 
@@ -47,8 +55,20 @@ impl Slot {
         self.connection.as_ref().filter(|c| !c.is_closed())
     }
 
-    /// The live connection, or a new one that opens after the back-off. `host` is resolved anew each time.
-    pub(crate) fn get(&mut self, config: &ClientConfig, secured: &Secured, host: &str, port: u16) -> Connection {
+    /// The last connection, which may be over.
+    pub(crate) fn last(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
+    /// The live connection, or a new one that opens after the back-off. `host` is resolved anew each time. `first`: nothing is
+    /// known of the cluster yet.
+    pub(crate) fn get(
+        &mut self,
+        config: &ClientConfig,
+        secured: &Secured,
+        (host, port): (&str, u16),
+        first: bool,
+    ) -> Connection {
         if let Some(connection) = self.live() {
             return connection.clone();
         }
@@ -70,7 +90,7 @@ impl Slot {
         if let Some((_, error)) = refused.filter(|(until, _)| Instant::now() < *until) {
             return Connection::refused(&connection_config, &peer, error);
         }
-        let ended = self.ended(config);
+        let ended = self.ended(config, first);
         let setup = Setup {
             config: connection_config,
             peer,
@@ -91,7 +111,7 @@ impl Slot {
     }
 
     /// Remembers how a connection ended.
-    fn ended(&self, config: &ClientConfig) -> impl FnOnce(Ended) + Send + use<> {
+    fn ended(&self, config: &ClientConfig, first: bool) -> impl FnOnce(Ended) + Send + use<> {
         let health = Arc::clone(&self.health);
         let backoff = config.reconnect_backoff;
         move |ended| {
@@ -102,8 +122,13 @@ impl Slot {
             let pause = backoff.pause(health.failures, random);
             let now = Instant::now();
             health.not_before = Some(now + pause);
-            let refused = ended.error.kind() == ErrorKind::Authentication;
-            health.refused = refused.then(|| (now + pause.max(REFUSED_PAUSE), ended.error));
+            health.unheard = if ended.unheard { health.unheard + 1 } else { 0 };
+            let mut error = ended.error;
+            if first && health.unheard >= UNHEARD {
+                error = Error::new(ErrorKind::Authentication, format!("{error}; {SASL_IS_WANTED}"));
+            }
+            let refused = error.kind() == ErrorKind::Authentication;
+            health.refused = refused.then(|| (now + pause.max(REFUSED_PAUSE), error));
         }
     }
 

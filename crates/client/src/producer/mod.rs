@@ -81,6 +81,13 @@ impl Producer {
         self.shared.metrics()
     }
 
+    /// How its connections stand, for whoever looks for what is wrong; without secrets. What shares a
+    /// [`Cluster`](crate::net::Cluster) shares its connections.
+    #[must_use]
+    pub fn connections(&self) -> Vec<crate::net::ConnectionInfo> {
+        self.shared.cluster.connections()
+    }
+
     /// Sends all records taken so far without lingering and waits until each is settled.
     ///
     /// # Cancel safety

@@ -93,6 +93,14 @@ impl Sasl {
         }
     }
 
+    /// Mechanism, and the user's name where there is one.
+    pub(crate) fn principal(&self) -> String {
+        match &self.0 {
+            Mechanism::Plain { user, .. } | Mechanism::Scram { user, .. } => format!("{} {user}", self.mechanism()),
+            Mechanism::Bearer(_) => self.mechanism().to_owned(),
+        }
+    }
+
     /// Whether the password goes over the wire as it is.
     pub(crate) fn tells_secrets(&self) -> bool {
         !matches!(self.0, Mechanism::Scram { .. })
