@@ -70,6 +70,21 @@ pub fn citations() -> Vec<(String, String)> {
     found
 }
 
+/// Rules that nothing cites yet, with the reason, as the table of `protocol-specs/requirements/NOT-DONE.md` has them.
+///
+/// # Panics
+/// If the table cannot be read.
+#[must_use]
+pub fn not_done() -> Vec<(String, String)> {
+    let path = root().join("protocol-specs/requirements/NOT-DONE.md");
+    let text = fs::read_to_string(path).expect("protocol-specs/requirements/NOT-DONE.md is there");
+    let rows = text.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| ")?.trim_end_matches('|').split(" | ").map(str::trim);
+        Some((cells.next()?.to_owned(), cells.next()?.to_owned()))
+    });
+    rows.filter(|(id, _)| is_well_formed(id)).collect()
+}
+
 fn collect(dir: &Path, found: &mut Vec<(String, String)>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries {

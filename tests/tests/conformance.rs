@@ -47,7 +47,11 @@ async fn kafka_4_4_passes_every_case() {
 #[tokio::test(flavor = "multi_thread")]
 async fn embedded_broker_passes_every_case() {
     let broker = EmbeddedBroker::builder()
-        .configure(|config| config.groups.record_lock_ms.0 = 1000)
+        .configure(|config| {
+            config.groups.record_lock_ms.0 = 1000;
+            config.groups.session_timeout_ms.0 = 1000;
+            config.groups.heartbeat_ms.0 = 100;
+        })
         .start()
         .await
         .expect("the embedded broker starts");

@@ -69,7 +69,11 @@ pub(crate) async fn run(args: ConformanceArgs) -> Result<(), Failure> {
         Some(servers) => judge(servers, servers, &args, &chosen).await?,
         None => {
             let broker = EmbeddedBroker::builder()
-                .configure(|config| config.groups.record_lock_ms.0 = 1000)
+                .configure(|config| {
+                    config.groups.record_lock_ms.0 = 1000;
+                    config.groups.session_timeout_ms.0 = 1000;
+                    config.groups.heartbeat_ms.0 = 100;
+                })
                 .start()
                 .await
                 .map_err(Failure::new)?;

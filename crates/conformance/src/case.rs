@@ -48,9 +48,16 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Lists the functions of a module as cases: `name(kip, needs) ids..;`.
+/// Lists the cases of a module: `name(kip, needs) ids..;` runs the function of that name, and
+/// `name(kip, needs) ids.. => function(arguments);` another one, for families of rules that differ by a parameter.
 macro_rules! list {
-    ($($name:ident($kip:literal, $needs:expr) $($id:literal)+;)+) => {
+    (@run $name:ident) => {
+        |lab| Box::pin($name(lab))
+    };
+    (@run $name:ident $function:ident($($argument:expr),*)) => {
+        |lab| Box::pin($function(lab, $($argument),*))
+    };
+    ($($name:ident($kip:literal, $needs:expr) $($id:literal)+ $(=> $function:ident($($argument:expr),* $(,)?))?;)+) => {
         /// The cases of this module.
         pub(super) const CASES: &[$crate::case::Case] = &[$(
             $crate::case::Case {
@@ -58,7 +65,7 @@ macro_rules! list {
                 ids: &[$($id),+],
                 kip: $kip,
                 needs: $needs,
-                run: |lab| Box::pin($name(lab)),
+                run: list!(@run $name $($function($($argument),*))?),
             },
         )+];
     };

@@ -37,6 +37,7 @@ fn values(delivery: &Delivery) -> Vec<String> {
     delivery.entries.iter().map(read).collect()
 }
 
+//= SHARE-FETCH-06
 #[test]
 fn r137_only_acquired_offsets_are_delivered() {
     let records = [batch(0, 10), batch(10, 10)].concat();
@@ -45,6 +46,7 @@ fn r137_only_acquired_offsets_are_delivered() {
     assert!(delivery.gaps.is_empty() && delivery.rejected.is_empty() && delivery.repeated == 0);
 }
 
+//= SHARE-CLIENT-01
 #[test]
 fn r031_overlapping_ranges_deliver_once() {
     let delivery = decode(tp(), Some(batch(0, 7).freeze()), &acquired(&[(0, 4), (3, 6)]), LIMIT);
@@ -53,6 +55,7 @@ fn r031_overlapping_ranges_deliver_once() {
     assert_eq!(delivery.ranges[1].first, 5);
 }
 
+//= SHARE-CLIENT-02
 #[test]
 fn r032_offsets_without_records_are_gaps() {
     let records = [batch(0, 2), batch(5, 1)].concat();
@@ -62,6 +65,7 @@ fn r032_offsets_without_records_are_gaps() {
     assert_eq!(empty.gaps, [0, 1]);
 }
 
+//= SHARE-CLIENT-03
 #[test]
 fn r047_bad_batches_reject_exactly_their_offsets() {
     let mut parts = [batch(0, 2), batch(2, 2), batch(4, 2), batch(6, 2), batch(8, 2)];
@@ -76,6 +80,7 @@ fn r047_bad_batches_reject_exactly_their_offsets() {
     assert_eq!(corrupt, [(2, 3), (6, 7)]);
 }
 
+//= SHARE-CLIENT-04
 #[test]
 fn r115_a_cut_tail_is_released_not_taken_for_a_gap() {
     let whole = [batch(0, 2), batch(2, 2)].concat();

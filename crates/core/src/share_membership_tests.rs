@@ -43,6 +43,7 @@ fn asks_often_until_the_first_assignment() {
     assert_eq!(m.next_deadline(), Some(later + Duration::from_secs(5)));
 }
 
+//= SHARE-CLIENT-23
 #[test]
 fn r016_a_group_that_is_gone_is_joined_again_with_growing_pauses() {
     let mut now = Instant::now();
@@ -63,6 +64,7 @@ fn r016_a_group_that_is_gone_is_joined_again_with_growing_pauses() {
     }
 }
 
+//= SHARE-CLIENT-21
 #[test]
 fn r017_late_answers_of_an_earlier_membership_are_ignored() {
     let now = Instant::now();
@@ -78,6 +80,7 @@ fn r017_late_answers_of_an_earlier_membership_are_ignored() {
     assert_eq!((join.member_epoch, join.subscribed_topic_names.is_some()), (0, true));
 }
 
+//= SHARE-CLIENT-22
 #[test]
 fn r019_a_loading_coordinator_is_asked_again_and_so_is_one_that_misses_a_right() {
     let mut now = Instant::now();
@@ -98,6 +101,7 @@ fn r019_a_loading_coordinator_is_asked_again_and_so_is_one_that_misses_a_right()
     assert!(m.is_joined());
 }
 
+//= SHARE-CLIENT-22
 #[test]
 fn a_refusal_that_no_retry_heals_is_final_until_the_next_subscription() {
     let now = Instant::now();
@@ -110,6 +114,7 @@ fn a_refusal_that_no_retry_heals_is_final_until_the_next_subscription() {
     assert_eq!(m.poll_heartbeat(now).unwrap().1.member_epoch, 0);
 }
 
+//= SHARE-CLIENT-19 SHARE-CLIENT-20
 #[test]
 fn a_subscription_changed_during_a_heartbeat_is_told_with_the_next() {
     let now = Instant::now();
@@ -139,6 +144,7 @@ fn a_fenced_member_asks_often_for_its_new_assignment() {
     assert_eq!(m.next_deadline(), Some(now + JOIN_INTERVAL));
 }
 
+//= SHARE-CLIENT-24
 #[test]
 fn epochs_and_intervals_of_a_hostile_coordinator_are_not_believed() {
     let mut now = Instant::now();

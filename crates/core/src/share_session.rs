@@ -91,6 +91,7 @@ mod tests {
         partitions.iter().map(|p| TopicIdPartition { topic_id: Uuid::from_halves(0, 1), partition: *p }).collect()
     }
 
+    //= SHARE-CLIENT-25
     #[test]
     fn r001_partitions_that_joined_by_an_acknowledgement_are_forgotten() {
         let mut session = ShareSession::new();
@@ -107,6 +108,7 @@ mod tests {
         assert_eq!(session.members(), &tps(&[2]));
     }
 
+    //= SHARE-SESSION-14
     #[test]
     fn epochs_wrap_to_one() {
         let mut session = ShareSession { epoch: i32::MAX, members: tps(&[1]) };

@@ -149,6 +149,7 @@ async fn with_lock(milliseconds: i64) -> (EmbeddedBroker, Setup) {
     (broker, setup)
 }
 
+//= TXN-SHARE-10
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r079_what_is_staged_outlives_its_lock_and_staging_after_the_lock_fails_cleanly() {
     const LOCK_MS: i64 = 15_000;

@@ -180,6 +180,7 @@ fn queues_are_created_where_the_broker_may() {
     assert_eq!(world.client.cluster.share_dump().partitions[0].start_offset, 2, "archived all the same");
 }
 
+//= SHARE-DLQ-13 SHARE-DLQ-14
 #[test]
 fn a_write_that_fails_for_now_is_tried_five_times_and_resumed_by_the_next_leader() {
     let mut world = World::new(2, 1);

@@ -264,6 +264,7 @@ fn r170_acknowledgements_come_before_forgotten_partitions() {
     assert_eq!(ranges(&world.fetch("m", 2, &[])), [], "no longer part of the session");
 }
 
+//= SHARE-SESSION-16
 #[test]
 fn r170_limits_of_sessions_and_locks_and_the_default_reset() {
     let mut world = World::with(1, 1, |config| config.groups.max_share_sessions = 1);
@@ -445,6 +446,7 @@ fn a_fetch_that_outlives_its_session_acquires_nothing() {
     assert_eq!((ranges(&answer), world.held()), (Vec::new(), (0, 0)));
 }
 
+//= SHARE-FETCH-21
 #[test]
 fn a_leader_that_moves_ends_locks_and_is_named() {
     let mut world = World::new(2, 1);
@@ -484,6 +486,7 @@ fn renewals_need_a_quiet_request_and_keep_the_lock() {
     assert_eq!(world.held(), (0, 0));
 }
 
+//= SHARE-MEMBER-12
 #[test]
 fn a_member_that_is_silent_or_leaves_loses_its_session() {
     let mut world = World::new(1, 1);
@@ -566,6 +569,7 @@ fn what_changes_stored_state_is_marked() {
     assert_eq!(changed(&mut world), Some(None), "deleted");
 }
 
+//= SHARE-FETCH-18
 #[test]
 fn few_bytes_wait_for_more_or_for_their_time() {
     let mut world = World::new(1, 1);
@@ -604,6 +608,7 @@ fn by_duration_starts_at_the_first_record_that_is_new_enough() {
     assert_eq!(ranges(&world.fetch("m", 0, &[(0, &[])])), [(0, 3, 5, 2)], "the start stays, once it is known");
 }
 
+//= SHARE-SESSION-14
 #[test]
 fn session_epochs_wrap_to_1() {
     let mut world = World::new(1, 1);

@@ -185,6 +185,7 @@ fn membership_is_verified() {
     assert_eq!(rig.txns.verify(&other, producer, member(0)), Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING));
 }
 
+//= TXN-PREPARED-01
 #[test]
 fn bad_requests_for_an_identity_are_refused() {
     let mut rig = Rig::new();
@@ -231,6 +232,7 @@ mod kept {
         }
     }
 
+    //= TXN-PREPARED-02 TXN-PREPARED-03 TXN-PREPARED-04
     #[test]
     fn a_kept_transaction_ends_under_its_old_identity() {
         for commit in [true, false] {
@@ -274,6 +276,7 @@ mod kept {
         assert_eq!(rig.init(Some((1, 1))), Ok((1, 2)));
     }
 
+    //= TXN-PREPARED-05 TXN-PREPARED-06
     #[test]
     fn a_producer_that_does_not_keep_aborts() {
         let mut rig = rig();

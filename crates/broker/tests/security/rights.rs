@@ -327,6 +327,7 @@ fn share_fetch(topic_id: Uuid) -> ShareFetchRequest {
     }
 }
 
+//= SHARE-AUTH-01 SHARE-AUTH-02 SHARE-AUTH-03 SHARE-AUTH-04 SHARE-AUTH-05 SHARE-AUTH-06 SHARE-AUTH-07 SHARE-AUTH-08 SHARE-AUTH-09 SHARE-AUTH-10
 #[tokio::test]
 async fn share_groups_need_the_group_and_the_topics() {
     let mut case = Case::new().await;

@@ -371,6 +371,7 @@ impl ShareConsumerBuilder {
         };
         let config = ConsumerConfig {
             group_id: Str::from(self.group_id),
+            //= SHARE-MEMBER-10
             member_id: Str::from(Uuid::random().to_string()),
             rack: self.rack.map(Str::from),
             implicit: self.mode == AcknowledgementMode::Implicit,

@@ -1,15 +1,28 @@
 //! The cases, by theme.
 
+mod ack_states;
 mod acks;
+mod batches;
+mod dead_letters;
 mod delivery;
+mod fetching;
+mod groups;
+mod heartbeats;
 mod isolation;
 mod locks;
 mod membership;
 mod native;
+mod offset_admin;
 mod offsets;
 mod produce;
+mod redelivery;
+mod renewals;
 mod session;
+mod session_edges;
+mod settings;
 mod transactions;
+mod txn_fencing;
+mod txn_reading;
 
 use crate::{Case, Need};
 use kafka_share_messages::ApiKey;
@@ -27,14 +40,27 @@ const ANY: &[Need] = &[];
 pub fn all() -> Vec<Case> {
     let modules = [
         membership::CASES,
+        heartbeats::CASES,
+        groups::CASES,
         session::CASES,
+        session_edges::CASES,
         acks::CASES,
+        ack_states::CASES,
         delivery::CASES,
+        fetching::CASES,
+        redelivery::CASES,
         locks::CASES,
+        renewals::CASES,
+        settings::CASES,
         offsets::CASES,
+        offset_admin::CASES,
         isolation::CASES,
         produce::CASES,
+        batches::CASES,
         transactions::CASES,
+        txn_fencing::CASES,
+        txn_reading::CASES,
+        dead_letters::CASES,
         native::CASES,
     ];
     modules.concat()
@@ -58,7 +84,7 @@ mod tests {
     fn names_are_unique_and_ids_found() {
         let names: BTreeSet<&str> = all().iter().map(|c| c.name).collect();
         assert_eq!(names.len(), all().len());
-        assert!(all().len() >= 30);
+        assert!(all().len() >= 250);
         assert!(matching("SHARE-SESSION").len() > 3);
         assert_eq!(matching("SHARE-SESSIO").len(), 0);
         assert_eq!(matching(all()[0].name).len(), 1);

@@ -28,6 +28,7 @@ impl Lab {
             let wanted: Vec<String> = configs.iter().map(|(n, v)| format!("{n}={v}")).collect();
             return Err(Stop::NotSupported(format!("the broker refuses {} for a group: {text}", wanted.join(", "))));
         }
+        self.made(|made| made.settings.extend(configs.iter().map(|(name, _)| (group.clone(), Str::from(*name)))));
         let until = Instant::now() + SOON;
         for (name, value) in configs {
             while self.group_config(group, name).await?.as_deref() != Some(value) {
@@ -40,10 +41,35 @@ impl Lab {
         Ok(())
     }
 
+    /// Sets a config of a group, or deletes it; answers the error, if the broker refuses.
+    pub(crate) async fn try_group_config(
+        &self,
+        group: &Str,
+        name: &str,
+        value: Option<&str>,
+        validate_only: bool,
+    ) -> Check<Option<String>> {
+        let change = AlterableConfig {
+            name: Str::from(name),
+            config_operation: i8::from(value.is_none()),
+            value: value.map(Str::from),
+            ..Default::default()
+        };
+        let refused = self.alter(group, vec![change], validate_only).await?;
+        if refused.is_none() && value.is_some() && !validate_only {
+            self.made(|made| made.settings.push((group.clone(), Str::from(name))));
+        }
+        Ok(refused)
+    }
+
     async fn alter_group(&self, group: &Str, configs: Vec<AlterableConfig>) -> Check<Option<String>> {
+        self.alter(group, configs, false).await
+    }
+
+    async fn alter(&self, group: &Str, configs: Vec<AlterableConfig>, validate_only: bool) -> Check<Option<String>> {
         let row =
             AlterConfigsResource { resource_type: GROUP, resource_name: group.clone(), configs, ..Default::default() };
-        let request = IncrementalAlterConfigsRequest { resources: vec![row], ..Default::default() };
+        let request = IncrementalAlterConfigsRequest { resources: vec![row], validate_only, ..Default::default() };
         self.note(format!("-> any broker: {request:?}"));
         let response = self.cluster().call_any(&request, self.deadline()).await?;
         self.note(format!("<- {response:?}"));
@@ -53,14 +79,16 @@ impl Lab {
 
     /// Takes the configs of a group back, so that nothing of it stays.
     pub(super) async fn clear_group_configs(&self, group: &Str) {
-        let names = ["share.auto.offset.reset", "share.record.lock.duration.ms", "share.isolation.level"];
-        for name in names {
-            let change = AlterableConfig { name: Str::from_static(name), config_operation: 1, ..Default::default() };
-            let _ = self.alter_group(group, vec![change]).await;
+        let names: Vec<Str> =
+            self.made(|made| made.settings.iter().filter(|(g, _)| g == group).map(|(_, name)| name.clone()).collect());
+        let change = |name| AlterableConfig { name, config_operation: 1, ..Default::default() };
+        if !names.is_empty() {
+            let _ = self.alter_group(group, names.into_iter().map(change).collect()).await;
         }
     }
 
-    async fn group_config(&self, group: &Str, name: &str) -> Check<Option<String>> {
+    /// A config of a group, if the broker knows one of that name.
+    pub(crate) async fn group_config(&self, group: &Str, name: &str) -> Check<Option<String>> {
         let request = describe(GROUP, group.clone(), name);
         let response = self.cluster().call_any(&request, self.deadline()).await?;
         Ok(value(&response))

@@ -120,7 +120,17 @@ impl Member {
 
     /// Sends a fetch. Where it was answered without a top-level error, the session's epoch moves on.
     pub(crate) async fn send_fetch(&mut self, topic: &Topic, request: &ShareFetchRequest) -> Check<ShareFetchResponse> {
-        let response = self.lab.call(&self.cluster, topic.node, Purpose::Fetch, request, None).await?;
+        self.send_fetch_as(topic, request, None).await
+    }
+
+    /// As [`Member::send_fetch`], in a given version.
+    pub(crate) async fn send_fetch_as(
+        &mut self,
+        topic: &Topic,
+        request: &ShareFetchRequest,
+        version: Option<i16>,
+    ) -> Check<ShareFetchResponse> {
+        let response = self.lab.call(&self.cluster, topic.node, Purpose::Fetch, request, version).await?;
         self.advance(response.error_code, request.share_session_epoch);
         Ok(response)
     }
@@ -160,7 +170,17 @@ impl Member {
         topic: &Topic,
         request: &ShareAcknowledgeRequest,
     ) -> Check<ShareAcknowledgeResponse> {
-        let response = self.lab.call(&self.cluster, topic.node, Purpose::Fetch, request, None).await?;
+        self.send_acknowledgement_as(topic, request, None).await
+    }
+
+    /// As [`Member::send_acknowledgement`], in a given version.
+    pub(crate) async fn send_acknowledgement_as(
+        &mut self,
+        topic: &Topic,
+        request: &ShareAcknowledgeRequest,
+        version: Option<i16>,
+    ) -> Check<ShareAcknowledgeResponse> {
+        let response = self.lab.call(&self.cluster, topic.node, Purpose::Fetch, request, version).await?;
         self.advance(response.error_code, request.share_session_epoch);
         Ok(response)
     }

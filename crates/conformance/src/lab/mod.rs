@@ -58,6 +58,8 @@ struct Made {
     topics: Vec<Topic>,
     groups: Vec<Str>,
     members: Vec<(Str, Str)>,
+    /// Groups and the names of settings that they were given.
+    settings: Vec<(Str, Str)>,
 }
 
 impl Lab {
@@ -77,6 +79,11 @@ impl Lab {
         format!("{}-{kind}{}", self.0.prefix, self.0.next.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// The name that the next topic will have.
+    pub(crate) fn upcoming(&self) -> String {
+        format!("{}-t{}", self.0.prefix, self.0.next.load(Ordering::Relaxed))
+    }
+
     /// Connections that are shared within the case.
     pub(crate) fn cluster(&self) -> &Arc<Cluster> {
         &self.0.cluster
@@ -91,6 +98,12 @@ impl Lab {
 
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + REQUEST
+    }
+
+    /// Some broker of the cluster.
+    pub(crate) async fn any_node(&self) -> Check<i32> {
+        self.cluster().features(self.deadline()).await?;
+        self.cluster().node_ids().first().copied().map_or_else(|| fail("the cluster names no broker"), Ok)
     }
 
     /// Finalised level of a feature.
@@ -174,18 +187,22 @@ impl Lab {
 
     /// Creates a topic with all partitions on one broker.
     pub(crate) async fn topic(&self, partitions: i32) -> Check<Topic> {
+        self.topic_named(&self.name("t"), partitions, &[]).await
+    }
+
+    /// As [`Lab::topic`], of a given name and with settings.
+    pub(crate) async fn topic_named(&self, name: &str, partitions: i32, more: &[(&str, &str)]) -> Check<Topic> {
         let cluster = self.cluster();
-        cluster.features(self.deadline()).await?;
-        let Some(node) = cluster.node_ids().first().copied() else { return fail("the cluster names no broker") };
-        let name = Str::from(self.name("t"));
+        let node = self.any_node().await?;
+        let name = Str::from(name);
         let assign = |partition_index| CreatableReplicaAssignment {
             partition_index,
             broker_ids: vec![node],
             ..Default::default()
         };
-        let config = |name: &'static str, value: &'static str| CreatableTopicConfig {
-            name: Str::from_static(name),
-            value: Some(Str::from_static(value)),
+        let config = |(name, value): &(&str, &str)| CreatableTopicConfig {
+            name: Str::from(*name),
+            value: Some(Str::from(*value)),
             ..Default::default()
         };
         let row = CreatableTopic {
@@ -193,7 +210,7 @@ impl Lab {
             num_partitions: -1,
             replication_factor: -1,
             assignments: (0..partitions).map(assign).collect(),
-            configs: vec![config("min.insync.replicas", "1")],
+            configs: [("min.insync.replicas", "1")].iter().chain(more).map(config).collect(),
             ..Default::default()
         };
         let request = CreateTopicsRequest { topics: vec![row], timeout_ms: 10_000, ..Default::default() };

@@ -11,7 +11,7 @@ use kafka_share_messages::{
     InitProducerIdRequest, InitProducerIdResponse, ProduceRequest,
 };
 use kafka_share_wire::Str;
-use kafka_share_wire::records::{BatchBuilder, BatchOptions, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE};
+use kafka_share_wire::records::{BatchBuilder, BatchOptions, Header, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -100,13 +100,18 @@ impl Producer {
 
     /// One batch of `count` records, the first with sequence number `sequence`.
     pub(crate) fn batch(&self, sequence: i32, count: usize) -> Check<Bytes> {
-        let options = BatchOptions {
-            producer_id: self.id,
-            producer_epoch: self.epoch,
-            base_sequence: if self.id == NO_PRODUCER_ID { NO_SEQUENCE } else { sequence },
-            transactional: self.transactional_id.is_some(),
-            ..BatchOptions::default()
-        };
+        self.batch_with(sequence, count, |_| {})
+    }
+
+    /// As [`Producer::batch`], with other options.
+    pub(crate) fn batch_with(
+        &self,
+        sequence: i32,
+        count: usize,
+        change: impl FnOnce(&mut BatchOptions),
+    ) -> Check<Bytes> {
+        let mut options = self.options(sequence);
+        change(&mut options);
         let mut builder = BatchBuilder::new(options);
         let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_millis() as i64);
         let built = (0..count)
@@ -116,6 +121,29 @@ impl Producer {
             })
             .and_then(|()| builder.finish());
         built.map(bytes::BytesMut::freeze).map_err(|e| Stop::Failed(e.to_string()))
+    }
+
+    /// A batch of one record.
+    pub(crate) fn single(
+        &self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[Header<'_>],
+    ) -> Check<Bytes> {
+        let mut builder = BatchBuilder::new(self.options(0));
+        let built = builder.append(timestamp, key, value, headers.iter().copied()).and_then(|_| builder.finish());
+        built.map(bytes::BytesMut::freeze).map_err(|e| Stop::Failed(e.to_string()))
+    }
+
+    fn options(&self, sequence: i32) -> BatchOptions {
+        BatchOptions {
+            producer_id: self.id,
+            producer_epoch: self.epoch,
+            base_sequence: if self.id == NO_PRODUCER_ID { NO_SEQUENCE } else { sequence },
+            transactional: self.transactional_id.is_some(),
+            ..BatchOptions::default()
+        }
     }
 
     /// Sends a batch; answers the partition's code and base offset.

@@ -23,6 +23,27 @@ pub(crate) struct Log {
 impl Lab {
     /// Fetches partition 0 from its start. Aborted data is left out as a read_committed consumer leaves it out.
     pub(crate) async fn read(&self, topic: &Topic, committed: bool) -> Check<Log> {
+        log(self.fetched(topic, committed).await?).map_err(unreadable)
+    }
+
+    /// Names and values of the headers of each data record of partition 0, and its key and value under these names.
+    pub(crate) async fn records(&self, topic: &Topic) -> Check<Vec<Vec<(String, Option<String>)>>> {
+        let row = self.fetched(topic, false).await?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut all = Vec::new();
+        for batch in BatchIter::new(row.records.unwrap_or_default()) {
+            let decoded = batch.and_then(|b| b.decode(1 << 20)).map_err(unreadable)?;
+            for record in decoded.iter() {
+                let record = record.map_err(unreadable)?;
+                let mut fields = vec![("key".into(), record.key.map(text)), ("value".into(), record.value.map(text))];
+                fields.extend(record.headers.map(|h| (text(h.key), h.value.map(text))));
+                all.push(fields);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn fetched(&self, topic: &Topic, committed: bool) -> Check<PartitionData> {
         let partition =
             FetchPartition { partition: 0, fetch_offset: 0, partition_max_bytes: 1 << 20, ..Default::default() };
         let row = FetchTopic {
@@ -47,7 +68,7 @@ impl Lab {
             return fail("Fetch was answered without a row for the partition");
         };
         ok("Fetch, partition 0", row.error_code)?;
-        log(row).map_err(|e| Stop::Failed(format!("fetched records cannot be read: {e}")))
+        Ok(row)
     }
 
     /// Waits until the log is stable to `end`: markers are written after EndTxn was answered. Reads it read_committed.
@@ -64,6 +85,10 @@ impl Lab {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+fn unreadable(error: kafka_share_wire::records::RecordError) -> Stop {
+    Stop::Failed(format!("fetched records cannot be read: {error}"))
 }
 
 fn log(row: PartitionData) -> Result<Log, kafka_share_wire::records::RecordError> {

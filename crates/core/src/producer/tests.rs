@@ -138,6 +138,7 @@ fn header(row: &kafka_share_messages::produce_request::PartitionProduceData) -> 
     (row.index, batch.producer_epoch, batch.base_sequence, batch.record_count)
 }
 
+//= PRODUCE-CLIENT-01
 #[test]
 fn r070_sequences_advance_by_records() {
     let mut bench = Bench::idempotent(1);
@@ -151,6 +152,7 @@ fn r070_sequences_advance_by_records() {
     assert_eq!(firsts, [0, 1, 4]);
 }
 
+//= PRODUCE-CLIENT-02
 #[test]
 fn r062_sequences_wrap_to_zero() {
     let mut bench = Bench::idempotent(1);
@@ -165,6 +167,7 @@ fn r062_sequences_wrap_to_zero() {
     assert_eq!(firsts, [2_147_483_640, 2_147_483_643, 2_147_483_646, 1]);
 }
 
+//= PRODUCE-CLIENT-03
 #[test]
 fn five_in_flight_in_order_and_one_until_the_epoch_is_known() {
     let mut bench = Bench::idempotent(1);
@@ -184,6 +187,7 @@ fn five_in_flight_in_order_and_one_until_the_epoch_is_known() {
     assert_eq!(sequences, [1, 2, 3, 4, 5]);
 }
 
+//= PRODUCE-CLIENT-04
 #[test]
 fn r067_a_lost_answer_repeats_the_same_bytes_alone_and_in_order() {
     let mut bench = Bench::idempotent(1);
@@ -212,6 +216,7 @@ fn r067_a_lost_answer_repeats_the_same_bytes_alone_and_in_order() {
     }
 }
 
+//= PRODUCE-CLIENT-05
 #[test]
 fn r059_a_bump_resets_quiet_partitions_too() {
     let mut bench = Bench::idempotent(2);
@@ -229,6 +234,7 @@ fn r059_a_bump_resets_quiet_partitions_too() {
     assert!(bench.result(batch).unwrap().is_ok());
 }
 
+//= PRODUCE-CLIENT-06
 #[test]
 fn r061_no_bump_before_earlier_batches_are_settled() {
     let mut bench = Bench::idempotent(1);
@@ -259,6 +265,7 @@ fn r061_no_bump_before_earlier_batches_are_settled() {
     assert!(bench.result(one).unwrap().is_ok() && bench.result(three).unwrap().is_ok());
 }
 
+//= PRODUCE-CLIENT-07
 #[test]
 fn r064_a_forgotten_producer_recovers_and_a_batch_in_doubt_is_not_doubled() {
     let mut bench = Bench::idempotent(1);
@@ -282,6 +289,7 @@ fn r064_a_forgotten_producer_recovers_and_a_batch_in_doubt_is_not_doubled() {
     assert!(matches!(bench.result(batch), Some(Err(BatchError { maybe_written: true, .. }))));
 }
 
+//= PRODUCE-CLIENT-08
 #[test]
 fn the_last_epoch_is_followed_by_a_new_producer_id() {
     let mut bench = Bench::idempotent(1);
@@ -407,6 +415,7 @@ impl Bench {
     }
 }
 
+//= TXN-CLIENT-02 TXN-TV2-04
 #[test]
 fn r052_version_1_adds_partitions_first_and_version_2_does_not() {
     let mut bench = transactional(1);
@@ -419,6 +428,7 @@ fn r052_version_1_adds_partitions_first_and_version_2_does_not() {
     assert!(bench.other.is_empty());
 }
 
+//= TXN-CLIENT-08
 #[test]
 fn a_failed_batch_fails_the_transaction_and_what_waits_with_it() {
     let mut bench = transactional(2);
@@ -475,6 +485,7 @@ fn numbers_that_an_abort_gave_up_begin_anew() {
     assert!(transaction.needs_new_epoch());
 }
 
+//= TXN-CLIENT-09
 /// KIP-890: the end of a transaction gives the next epoch, and another producer id after the last one.
 #[test]
 fn the_end_of_the_epochs_gives_another_producer_id() {

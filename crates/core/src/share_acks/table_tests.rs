@@ -29,6 +29,7 @@ fn outcomes(table: &mut AckTable) -> Vec<(i64, i64, Outcome)> {
     std::iter::from_fn(|| table.poll_outcome()).map(|o| (o.first_offset, o.last_offset, o.outcome)).collect()
 }
 
+//= SHARE-CLIENT-05
 #[test]
 fn r034_any_order_goes_out_ascending_and_merged() {
     let mut table = AckTable::new();
@@ -45,6 +46,7 @@ fn r034_any_order_goes_out_ascending_and_merged() {
     assert_eq!(done.iter().map(|(a, b, _)| (*a, *b)).collect::<Vec<_>>(), [(3, 5), (7, 7), (9, 9)]);
 }
 
+//= SHARE-CLIENT-17
 #[test]
 fn r026_renew_then_accept_is_one_final_acknowledgement() {
     let mut table = AckTable::new();
@@ -73,6 +75,7 @@ fn a_taken_renewal_leaves_the_record_held() {
     ack(&mut table, 0, AckType::Accept).unwrap();
 }
 
+//= SHARE-CLIENT-06
 #[test]
 fn mixed_types_are_one_batch_with_a_type_per_offset() {
     let mut table = AckTable::new();
@@ -88,6 +91,7 @@ fn mixed_types_are_one_batch_with_a_type_per_offset() {
     );
 }
 
+//= SHARE-ACK-16
 #[test]
 fn a_lost_session_ends_each_acknowledgement_once() {
     let mut table = AckTable::new();
@@ -285,6 +289,7 @@ fn an_extension_has_no_outcome_and_is_not_handed_out_again() {
     assert_eq!(table.acknowledge(handle(2), AckType::Accept, until), Err(AckError::LockLost));
 }
 
+//= SHARE-CLIENT-18
 #[test]
 fn a_refused_renewal_leaves_the_record_to_its_lock() {
     let mut table = AckTable::new();

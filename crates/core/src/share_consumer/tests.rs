@@ -202,6 +202,7 @@ fn ranges(request: &ShareAcknowledgeRequest) -> Vec<(i64, i64, Vec<i8>)> {
     batches.map(|b| (b.first_offset, b.last_offset, b.acknowledge_types.clone())).collect()
 }
 
+//= SHARE-CLIENT-28
 #[test]
 fn acknowledgements_ride_on_the_next_fetch() {
     let mut rig = Rig::new(true, &[1]);
@@ -272,6 +273,7 @@ fn r002_a_refused_session_ends_its_acknowledgements_and_opens_anew() {
     assert_eq!((request.share_session_epoch, request.topics.len()), (0, 1));
 }
 
+//= SHARE-SESSION-15
 #[test]
 fn r003_the_request_that_opens_a_session_carries_no_acknowledgements() {
     let mut rig = Rig::new(false, &[1]);
@@ -300,6 +302,7 @@ fn r004_a_connection_lost_between_requests_ends_every_acknowledgement() {
     assert_eq!(rig.machine.poll_commit(commit), Some(CommitResult::new()));
 }
 
+//= SHARE-SESSION-15
 #[test]
 fn buffered_records_of_a_lost_session_are_discarded() {
     let mut rig = Rig::with(false, &[1], |c| c.max_poll_records = 2);
@@ -309,6 +312,7 @@ fn buffered_records_of_a_lost_session_are_discarded() {
     assert!(rig.poll().is_empty());
 }
 
+//= SHARE-CLIENT-09
 #[test]
 fn r005_an_idle_consumer_closes_the_session_of_a_former_leader() {
     let mut rig = Rig::new(false, &[1]);
@@ -318,6 +322,7 @@ fn r005_an_idle_consumer_closes_the_session_of_a_former_leader() {
     assert_eq!((node, request.share_session_epoch), (1, -1));
 }
 
+//= SHARE-SESSION-13
 #[test]
 fn r007_one_request_per_broker_at_a_time() {
     let mut rig = Rig::new(false, &[1]);
@@ -357,6 +362,7 @@ fn r008_refusals_are_shown_and_asked_again_slowly() {
     assert!((2..=8).contains(&requests), "{requests} requests in two seconds");
 }
 
+//= SHARE-CLIENT-10
 #[test]
 fn r013_a_named_leader_is_asked_next() {
     let mut rig = Rig::new(false, &[1]);
@@ -399,6 +405,7 @@ fn r014_partitions_that_metadata_does_not_know_yet_are_asked_for_again() {
     assert_eq!(asked, [0, 3]);
 }
 
+//= SHARE-CLIENT-07
 #[test]
 fn r022_closing_never_accepts_what_was_not_come_back_for() {
     let mut rig = Rig::new(true, &[1]);
@@ -413,6 +420,7 @@ fn r022_closing_never_accepts_what_was_not_come_back_for() {
     assert!(rig.machine.is_closed());
 }
 
+//= SHARE-CLIENT-08
 #[test]
 fn closing_sends_what_was_acknowledged() {
     let mut rig = Rig::new(false, &[1]);
@@ -424,6 +432,7 @@ fn closing_sends_what_was_acknowledged() {
     assert_eq!((request.share_session_epoch, ranges(&request)), (-1, vec![(0, 2, vec![1])]));
 }
 
+//= SHARE-CLIENT-11
 #[test]
 fn r028_surplus_of_whole_batches_is_kept_and_delivered() {
     let mut rig = Rig::with(true, &[1], |c| c.max_poll_records = 7);
@@ -435,6 +444,7 @@ fn r028_surplus_of_whole_batches_is_kept_and_delivered() {
     assert!(counts.iter().all(|c| *c <= 7));
 }
 
+//= SHARE-CLIENT-12
 #[test]
 fn r035_outcomes_are_per_partition() {
     let mut rig = Rig::new(false, &[1, 1, 1]);
@@ -485,6 +495,7 @@ fn r040_retried_commits_end_at_their_deadline() {
     assert!(sent < 40, "{sent}");
 }
 
+//= SHARE-CLIENT-27
 #[test]
 fn r041_a_deleted_topic_ends_its_commit_at_once() {
     let mut rig = Rig::new(false, &[1]);
@@ -499,6 +510,7 @@ fn r041_a_deleted_topic_ends_its_commit_at_once() {
     );
 }
 
+//= SHARE-CLIENT-13
 #[test]
 fn an_answer_lost_after_sending_is_unknown_and_before_it_lost() {
     for (maybe_done, outcome) in [(true, Outcome::Unknown), (false, Outcome::LockLost)] {
@@ -528,6 +540,7 @@ fn renewals_go_by_themselves_and_move_the_lock() {
     rig.machine.acknowledge(rig.now, handle, AckType::Accept).unwrap();
 }
 
+//= SHARE-CLIENT-15
 #[test]
 fn record_limit_asks_one_broker_at_a_time() {
     let mut rig = Rig::with(false, &[1, 2, 3], |c| c.record_limit = true);
@@ -562,6 +575,7 @@ fn brokers_without_records_hold_up_no_others_under_a_record_limit() {
     assert_eq!(waits, [&unknown[..], &nobody, &one].concat());
 }
 
+//= SHARE-CLIENT-14
 #[test]
 fn expired_locks_are_let_go() {
     let mut rig = Rig::new(false, &[1]);

@@ -55,6 +55,7 @@ fn kind(verdict: Verdict) -> TxnErrorKind {
     }
 }
 
+//= TXN-CLIENT-01
 #[test]
 fn r050_concurrent_transactions_at_init_is_retried() {
     let mut txn = Transaction::new(Str::from_static("t"), 1000);
@@ -67,6 +68,7 @@ fn r050_concurrent_transactions_at_init_is_retried() {
     assert_eq!(txn.identity(), ProducerIdentity { id: 7, epoch: 3 });
 }
 
+//= TXN-CLIENT-03
 #[test]
 fn r053_a_failed_add_keeps_earlier_partitions_in_the_transaction() {
     let mut txn = open(1, Instant::now());
@@ -80,6 +82,7 @@ fn r053_a_failed_add_keeps_earlier_partitions_in_the_transaction() {
     assert!(matches!(txn.end(), Ok(End::EndTxn(EndTxnRequest { committed: false, .. }))));
 }
 
+//= TXN-CLIENT-04
 #[test]
 fn r054_r055_after_a_commit_of_unknown_outcome_only_the_same_commit() {
     let now = Instant::now();
@@ -98,6 +101,7 @@ fn r054_r055_after_a_commit_of_unknown_outcome_only_the_same_commit() {
     assert_eq!(txn.identity().epoch, 4);
 }
 
+//= TXN-CLIENT-05
 #[test]
 fn r056_commit_after_the_coordinators_timeout_is_not_committed_and_not_fatal() {
     for code in [ErrorCode::INVALID_TXN_STATE, ErrorCode::PRODUCER_FENCED] {
@@ -118,6 +122,7 @@ fn r056_commit_after_the_coordinators_timeout_is_not_committed_and_not_fatal() {
     }
 }
 
+//= TXN-CLIENT-06
 #[test]
 fn r058_an_empty_transaction_sends_nothing() {
     for version in [1, 2] {
@@ -138,6 +143,7 @@ fn acknowledgements_alone_need_an_end() {
     assert!(matches!(txn.end(), Ok(End::EndTxn(EndTxnRequest { committed: true, .. }))));
 }
 
+//= TXN-CLIENT-07
 #[test]
 fn r068_a_fenced_producer_stays_fenced() {
     let now = Instant::now();
@@ -191,6 +197,7 @@ fn calls_in_the_wrong_order_change_nothing() {
     assert!(txn.is_open());
 }
 
+//= TXN-PREPARED-07
 #[test]
 fn a_prepared_transaction_takes_nothing_more_and_is_ended_by_whoever_has_the_paper() {
     for version in [1, 2] {
@@ -228,6 +235,7 @@ fn an_empty_prepared_transaction_ends_without_a_word() {
     assert_eq!(other.end(), Ok(End::Nothing));
 }
 
+//= TXN-PREPARED-08
 #[test]
 fn a_resumed_transaction_that_was_aborted_or_taken_over_is_not_taken_for_committed() {
     let now = Instant::now();
@@ -249,6 +257,7 @@ fn a_resumed_transaction_that_was_aborted_or_taken_over_is_not_taken_for_committ
     assert_eq!(failed.prepare(String::new(), -1).unwrap_err().kind, TxnErrorKind::Abortable);
 }
 
+//= TXN-CLIENT-10
 /// After a commit without an answer, or by another process, it may be committed: no later answer may deny it.
 #[test]
 fn a_commit_that_may_have_happened_is_never_told_as_aborted() {

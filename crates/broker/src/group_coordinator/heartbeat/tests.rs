@@ -65,6 +65,7 @@ fn second_member_waits_for_the_assignment_interval() {
     assert_eq!((a.epoch, size(&a)), (b.epoch, Some(2)));
 }
 
+//= SHARE-MEMBER-35
 #[test]
 fn epochs_are_checked() {
     let mut world = World::new();

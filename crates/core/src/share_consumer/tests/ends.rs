@@ -3,6 +3,7 @@
 use super::*;
 use crate::share_acks::AckError;
 
+//= SHARE-ACK-16
 #[test]
 fn a_consumer_without_a_shell_gives_each_acknowledgement_one_outcome() {
     // Node 1: sent; node 2: in a commit that waits for its turn; node 3: said, and not sent.
@@ -126,6 +127,7 @@ fn a_broker_that_is_slow_with_acknowledgements_is_waited_for_before_the_group_is
     assert_eq!(rig.heartbeats, [-1], "a broker that is silent to the end");
 }
 
+//= SHARE-CLIENT-16
 #[test]
 fn r100_renewals_are_for_brokers_that_have_them() {
     let mut rig = Rig::new(false, &[1, 2]);

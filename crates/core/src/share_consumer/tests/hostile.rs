@@ -94,6 +94,7 @@ fn acknowledgements_for_a_transaction_are_not_taken_beside_a_commit() {
     assert_eq!(rig.machine.take_for_transaction().unwrap()[0].batches[0].first, 1);
 }
 
+//= SHARE-CLIENT-26
 #[test]
 fn r107_a_topic_created_again_is_fetched_under_its_new_id_only() {
     let mut rig = Rig::new(false, &[1]);

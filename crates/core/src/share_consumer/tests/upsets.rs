@@ -12,6 +12,7 @@ fn fence(rig: &mut Rig) {
     rig.machine.handle_heartbeat(rig.now, token, Ok(&fenced));
 }
 
+//= SHARE-MEMBER-11
 #[test]
 fn a_fenced_member_sends_what_it_was_told_and_joins_again() {
     let mut rig = Rig::new(false, &[1]);
