@@ -19,6 +19,7 @@ const SHOW_AFTER: Duration = Duration::from_secs(1);
 Examples:
   kshare conformance                                    the embedded broker
   kshare conformance --bootstrap-server HOST:9092 --report junit --out report.xml
+  kshare conformance --bootstrap-server HOST:9092 --report html --out report.html
   kshare conformance --bootstrap-server HOST:9092 --id SHARE-SESSION
 
 Exit code 1 if a case failed."
@@ -55,6 +56,8 @@ enum Form {
     Json,
     /// For build servers
     Junit,
+    /// A page for a browser
+    Html,
 }
 
 pub(crate) async fn run(args: ConformanceArgs) -> Result<(), Failure> {
@@ -122,6 +125,7 @@ fn write(args: &ConformanceArgs, report: &Report) -> Result<(), Failure> {
         Form::Text => report.text(),
         Form::Json => report.json(),
         Form::Junit => report.junit(),
+        Form::Html => report.html(),
     };
     match &args.out {
         Some(path) => std::fs::write(path, text).map_err(|e| Failure::usage(format_args!("{}: {e}", path.display()))),

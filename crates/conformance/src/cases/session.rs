@@ -3,7 +3,7 @@
 use super::SHARE;
 use crate::case::list;
 use crate::expect::{Check, code, equal, ok, that};
-use crate::lab::{Lab, Producer};
+use crate::lab::{Lab, Member, Producer, Topic};
 use kafka_share_messages::ErrorCode;
 use kafka_share_messages::share_fetch_request::ForgottenTopic;
 use kafka_share_wire::Uuid;
@@ -80,7 +80,15 @@ async fn closing_frees_what_was_acquired(lab: Lab) -> Check {
     let mut other = lab.another(&member, &topic).await?;
     member.acquire_exactly(&topic, 0..3, 1).await?;
     member.close_session(&topic).await?;
-    other.acquire_exactly(&topic, 0..3, 2).await
+    come_again(&mut other, &topic, &[0, 1, 2]).await
+}
+
+/// Acquires these offsets. Kafka 4.1 does not count a delivery whose session was closed; later releases do.
+async fn come_again(member: &mut Member, topic: &Topic, want: &[i64]) -> Check {
+    let again = member.acquire(topic, want.len()).await?;
+    let lawful = again.iter().map(|(offset, _)| *offset).eq(want.iter().copied())
+        && again.iter().all(|(_, count)| (1..=2).contains(count));
+    that(lawful, || format!("expected offsets {want:?} with delivery count 1 or 2, got {again:?}"))
 }
 
 async fn final_request_may_acknowledge(lab: Lab) -> Check {
@@ -94,7 +102,7 @@ async fn final_request_may_acknowledge(lab: Lab) -> Check {
     for partition in response.responses.iter().flat_map(|t| &t.partitions) {
         ok("its acknowledgement", partition.error_code)?;
     }
-    other.acquire_exactly(&topic, 1..2, 2).await
+    come_again(&mut other, &topic, &[1]).await
 }
 
 async fn acknowledge_cannot_open_a_session(lab: Lab) -> Check {

@@ -1,5 +1,6 @@
 //! What came out of a run.
 
+mod html;
 mod json;
 mod junit;
 mod text;
@@ -75,6 +76,12 @@ impl Report {
     #[must_use]
     pub fn json(&self) -> String {
         json::render(self)
+    }
+
+    /// For people with a browser: one page that needs nothing else.
+    #[must_use]
+    pub fn html(&self) -> String {
+        html::render(self)
     }
 
     /// For build servers: JUnit's XML.

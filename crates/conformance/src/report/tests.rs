@@ -44,3 +44,17 @@ fn junit_escapes_what_xml_does_not_take() {
     assert!(!xml.contains('\u{1}'));
     assert_eq!(xml.matches("<testcase").count(), 4);
 }
+
+#[test]
+fn html_is_a_page_that_shows_failures_and_reasons() {
+    let page = report().html();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"), "{page}");
+    assert!(
+        page.contains("<b>2</b>passed") && page.contains("<b>1</b>failed") && page.contains("<b>1</b>not supported")
+    );
+    assert!(
+        page.contains("expected &lt;1&gt; &amp; got &quot;2&quot;\u{fffd}") && page.contains("-&gt; &lt;x&gt;"),
+        "{page}"
+    );
+    assert!(page.contains("no such API") && !page.contains("<x>"), "{page}");
+}
