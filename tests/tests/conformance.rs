@@ -5,6 +5,9 @@ use kafka_share_broker::EmbeddedBroker;
 use kafka_share_conformance::{Case, Report, Runner, Verdict, cases};
 use kafka_share_tests::kafka::RealKafka;
 
+/// Cases have short locks: one broker at a time, so that they need not share the machine.
+static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 async fn judge(servers: &str, cases: &[Case]) -> Report {
     let runner = Runner::new(ClientConfig::new(servers)).cluster_name(servers);
     runner.run(cases, |_| {}).await.expect("the cluster can be reached")
@@ -60,6 +63,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
 
 /// Judges a released broker: it fails what is known, and nothing else.
 async fn judge_release(test: &str, version: &str) {
+    let _turn = ONE_AT_A_TIME.lock().await;
     let Some(kafka) = RealKafka::start(test, version) else { return };
     let known = FINDINGS.iter().find(|(of, _)| *of == version).map_or(&[][..], |(_, names)| names);
     let report = judge(&kafka.bootstrap(), &cases::all()).await;
@@ -128,6 +132,7 @@ fn findings_and_matrix_are_up_to_date() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn embedded_broker_passes_every_case() {
+    let _turn = ONE_AT_A_TIME.lock().await;
     let broker = EmbeddedBroker::builder()
         .configure(|config| {
             config.groups.record_lock_ms.0 = 1000;
