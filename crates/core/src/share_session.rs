@@ -49,15 +49,17 @@ impl ShareSession {
     pub fn plan_fetch(&self, wanted: &BTreeSet<TopicIdPartition>, acked: &BTreeSet<TopicIdPartition>) -> SessionPlan {
         let mut listed: BTreeSet<_> = wanted.difference(&self.members).copied().collect();
         listed.extend(acked.iter().copied());
-        let known: BTreeSet<_> = self.members.union(&listed).copied().collect();
-        let forgotten = known.difference(wanted).copied().collect();
+        let mut forgotten: BTreeSet<_> = self.members.difference(wanted).copied().collect();
+        forgotten.extend(listed.difference(wanted).copied());
         SessionPlan { epoch: self.epoch, listed, forgotten }
     }
 
     /// A fetch succeeded.
     pub fn fetch_done(&mut self, plan: &SessionPlan) {
         self.members.extend(plan.listed.iter().copied());
-        self.members.retain(|tp| !plan.forgotten.contains(tp));
+        if !plan.forgotten.is_empty() {
+            self.members.retain(|tp| !plan.forgotten.contains(tp));
+        }
         self.advance();
     }
 

@@ -342,7 +342,7 @@ impl Cluster {
         if let Some(features) = self.state().features.clone() {
             return Ok(features);
         }
-        self.refresh_topics(&[], deadline).await?;
+        Box::pin(self.refresh_topics(&[], deadline)).await?;
         self.state()
             .features
             .clone()

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Frames handed to the task at once, at most; callers beyond that wait.
@@ -50,11 +51,16 @@ pub(crate) enum Status {
 /// A handle to one connection. Cloning shares it; the socket closes when the last handle is gone.
 #[derive(Debug, Clone)]
 pub struct Connection {
+    handle: Arc<Handle>,
+}
+
+#[derive(Debug)]
+struct Handle {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
-    next_id: Arc<AtomicI32>,
+    next_id: AtomicI32,
     /// Microseconds that the last answer took; the largest number where there was none yet.
-    pace: Arc<AtomicU64>,
+    pace: AtomicU64,
     traffic: Arc<Traffic>,
     client_id: Str,
     peer: Arc<str>,
@@ -122,16 +128,8 @@ impl Connection {
         let Setup { config, peer, sasl, has_certificate } = setup;
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let (status_tx, status) = watch::channel(Status::Connecting);
-        let handle = Connection {
-            commands,
-            status,
-            next_id: Arc::new(AtomicI32::new(1)),
-            pace: Arc::new(AtomicU64::new(u64::MAX)),
-            traffic: Arc::default(),
-            client_id: config.client_id.clone(),
-            peer: peer.as_str().into(),
-        };
-        let traffic = Arc::clone(&handle.traffic);
+        let handle = Connection::new(commands, status, &config, &peer);
+        let traffic = Arc::clone(&handle.handle.traffic);
         tokio::spawn(async move {
             let (mut goodbye, mut unheard) = (None, false);
             let error = match open.await {
@@ -166,21 +164,31 @@ impl Connection {
     pub(crate) fn refused(config: &ConnectionConfig, peer: &str, error: Error) -> Connection {
         let (commands, _) = mpsc::channel(1);
         let (_, status) = watch::channel(Status::Closed(error));
-        Connection {
+        Connection::new(commands, status, config, peer)
+    }
+
+    fn new(
+        commands: mpsc::Sender<Command>,
+        status: watch::Receiver<Status>,
+        config: &ConnectionConfig,
+        peer: &str,
+    ) -> Connection {
+        let handle = Handle {
             commands,
             status,
-            next_id: Arc::new(AtomicI32::new(1)),
-            pace: Arc::new(AtomicU64::new(u64::MAX)),
+            next_id: AtomicI32::new(1),
+            pace: AtomicU64::new(u64::MAX),
             traffic: Arc::default(),
             client_id: config.client_id.clone(),
             peer: peer.into(),
-        }
+        };
+        Connection { handle: Arc::new(handle) }
     }
 
     /// Whether the connection is over.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(*self.status.borrow(), Status::Closed(_)) || self.commands.is_closed()
+        matches!(*self.handle.status.borrow(), Status::Closed(_)) || self.handle.commands.is_closed()
     }
 
     /// Waits until the broker's versions are known.
@@ -191,10 +199,11 @@ impl Connection {
     /// # Errors
     /// Where the connection could not be opened, or not before `deadline`.
     pub async fn ready(&self, deadline: Instant) -> Result<Arc<ApiVersions>> {
-        if let Status::Ready(versions) = &*self.status.borrow() {
+        if let Status::Ready(versions) = &*self.handle.status.borrow() {
             return Ok(versions.clone());
         }
-        let mut status = self.status.clone();
+        // Seldom, and larger than all the rest of a call.
+        let mut status = self.handle.status.clone();
         let wait = async {
             loop {
                 match &*status.borrow_and_update() {
@@ -205,39 +214,40 @@ impl Connection {
                 if status.changed().await.is_err() {
                     return Err(Error::new(
                         ErrorKind::Closed,
-                        format!("{}: the client's runtime has stopped", self.peer),
+                        format!("{}: the client's runtime has stopped", self.handle.peer),
                     ));
                 }
             }
         };
-        match tokio::time::timeout_at(deadline.into(), wait).await {
+        match Box::pin(tokio::time::timeout_at(deadline.into(), wait)).await {
             Ok(result) => result,
-            Err(_) => {
-                Err(Error::new(ErrorKind::Timeout, format!("{}: not connected within the time limit", self.peer)))
-            }
+            Err(_) => Err(Error::new(
+                ErrorKind::Timeout,
+                format!("{}: not connected within the time limit", self.handle.peer),
+            )),
         }
     }
 
     /// Whether both handles are to the same connection.
     #[must_use]
     pub fn same_as(&self, other: &Connection) -> bool {
-        Arc::ptr_eq(&self.next_id, &other.next_id)
+        Arc::ptr_eq(&self.handle, &other.handle)
     }
 
     /// Whether the last answer came within `limit` of its request.
     #[must_use]
     pub fn answers_within(&self, limit: Duration) -> bool {
-        u128::from(self.pace.load(Ordering::Relaxed)) <= limit.as_micros()
+        u128::from(self.handle.pace.load(Ordering::Relaxed)) <= limit.as_micros()
     }
 
     /// Adds what is known of it to its place's report.
     pub(super) fn describe(&self, info: &mut ConnectionInfo) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        info.in_flight = if self.is_closed() { 0 } else { read(&self.traffic.waiting) };
-        (info.bytes_sent, info.bytes_received) = (read(&self.traffic.sent), read(&self.traffic.received));
-        info.throttled_ms = read(&self.traffic.throttled_ms);
-        info.last_answer_us = Some(read(&self.pace)).filter(|us| *us != u64::MAX);
-        info.state = match &*self.status.borrow() {
+        info.in_flight = if self.is_closed() { 0 } else { read(&self.handle.traffic.waiting) };
+        (info.bytes_sent, info.bytes_received) = (read(&self.handle.traffic.sent), read(&self.handle.traffic.received));
+        info.throttled_ms = read(&self.handle.traffic.throttled_ms);
+        info.last_answer_us = Some(read(&self.handle.pace)).filter(|us| *us != u64::MAX);
+        info.state = match &*self.handle.status.borrow() {
             Status::Connecting => ConnectionState::Connecting,
             Status::Ready(versions) => {
                 info.api_versions = versions.ranges().collect();
@@ -252,7 +262,7 @@ impl Connection {
     /// # Cancel safety
     /// Sends nothing and holds nothing.
     pub async fn closed(&self) {
-        let mut status = self.status.clone();
+        let mut status = self.handle.status.clone();
         let _ = status.wait_for(|s| matches!(s, Status::Closed(_))).await;
     }
 
@@ -278,7 +288,7 @@ impl Connection {
     /// No common version, no connection before `deadline`.
     pub async fn version<R: Request>(&self, api: ApiKey, cap: i16, deadline: Instant) -> Result<i16> {
         let versions = self.ready(deadline).await?;
-        let unsupported = |text: String| Error::new(ErrorKind::Unsupported, format!("{}: {text}", self.peer));
+        let unsupported = |text: String| Error::new(ErrorKind::Unsupported, format!("{}: {text}", self.handle.peer));
         let version = versions.pick_as::<R>(api).map_err(|e| unsupported(e.to_string()))?.min(cap);
         let lowest = versions.range(api).map_or(R::MIN_VERSION, |(min, _)| min.max(R::MIN_VERSION));
         if version < lowest {
@@ -319,7 +329,7 @@ impl Connection {
         deadline: Instant,
     ) -> Result<Submitted<R>> {
         let id = self.next_id();
-        let frame = frame::encode_request_as(key, request, version, id, &self.client_id).map_err(|e| {
+        let frame = frame::encode_request_as(key, request, version, id, &self.handle.client_id).map_err(|e| {
             Error::new(ErrorKind::InvalidInput, format!("{} version {version} cannot carry this: {e}", R::NAME))
         })?;
         let pending = self.hand_over(id, frame, deadline, true, R::NAME).await?;
@@ -342,7 +352,7 @@ impl Connection {
     pub fn next_id(&self) -> i32 {
         // Wraps within the positive numbers; 0 belongs to the handshake.
         loop {
-            let id = self.next_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
+            let id = self.handle.next_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
             if id != 0 {
                 return id;
             }
@@ -352,14 +362,14 @@ impl Connection {
     /// Client id to encode frames with.
     #[must_use]
     pub fn client_id(&self) -> &Str {
-        &self.client_id
+        &self.handle.client_id
     }
 
     /// Holds back requests on this connection, as a response asked.
     pub fn obey_throttle(&self, throttle_time_ms: i32) {
         if let Ok(ms @ 1..) = u64::try_from(throttle_time_ms) {
-            Traffic::add(&self.traffic.throttled_ms, ms);
-            let _ = self.commands.try_send(Command::Throttle(Duration::from_millis(ms)));
+            Traffic::add(&self.handle.traffic.throttled_ms, ms);
+            let _ = self.handle.commands.try_send(Command::Throttle(Duration::from_millis(ms)));
         }
     }
 
@@ -389,12 +399,20 @@ impl Connection {
         answered: bool,
         what: &'static str,
     ) -> Result<Pending> {
-        let gone =
-            || Error::call(&CallError::NotSent("the connection is closed".into()), format!("{}: {what}", self.peer));
+        let gone = || {
+            Error::call(&CallError::NotSent("the connection is closed".into()), format!("{}: {what}", self.handle.peer))
+        };
         let call = Call { correlation_id: id, frame, deadline, answered };
-        let permit = match tokio::time::timeout_at(deadline.into(), self.commands.reserve()).await {
-            Ok(permit) => permit.map_err(|_| gone())?,
-            Err(_) => return Err(Error::call(&CallError::TimedOut { sent: false }, format!("{}: {what}", self.peer))),
+        // Mostly there is room, and no time limit to be set up.
+        let permit = match self.handle.commands.try_reserve() {
+            Ok(permit) => permit,
+            Err(TrySendError::Closed(())) => return Err(gone()),
+            Err(TrySendError::Full(())) => {
+                let reserved = Box::pin(tokio::time::timeout_at(deadline.into(), self.handle.commands.reserve())).await;
+                let late =
+                    |_| Error::call(&CallError::TimedOut { sent: false }, format!("{}: {what}", self.handle.peer));
+                reserved.map_err(late)?.map_err(|_| gone())?
+            }
         };
         Ok(self.hand_in(permit, call, what))
     }
@@ -404,7 +422,7 @@ impl Connection {
         let id = call.correlation_id;
         permit.send(Command::Call(call, reply));
         // A permit outlives the task's last look at its commands: what is sent then is never seen, and kept by the channel.
-        let late = self.commands.is_closed();
+        let late = self.handle.commands.is_closed();
         let guard = AbandonGuard { connection: self.clone(), id, armed: true };
         Pending { answer, guard, what, late }
     }
@@ -431,13 +449,13 @@ impl<R: Request> Submitted<R> {
         let connection = self.pending.guard.connection.clone();
         let body = self.pending.answer().await?;
         let took = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        connection.pace.store(took, Ordering::Relaxed);
+        connection.handle.pace.store(took, Ordering::Relaxed);
         let (_, response) = frame::decode_response::<R>(body, self.version).map_err(|e| {
             let text = format!("damaged answer to {} version {}: {e}", R::NAME, self.version);
             // What else it says is no better; and share sessions end with their connection, so that no record stays locked
             // that came in an answer which nobody could read.
-            let _ = connection.commands.try_send(Command::Damaged(text.clone()));
-            Error::new(ErrorKind::Protocol, format!("{}: {text}", connection.peer)).after_sending()
+            let _ = connection.handle.commands.try_send(Command::Damaged(text.clone()));
+            Error::new(ErrorKind::Protocol, format!("{}: {text}", connection.handle.peer)).after_sending()
         })?;
         connection.obey_throttle(response.throttle_time_ms());
         Ok(response)
@@ -463,7 +481,7 @@ impl Pending {
             (&mut self.answer).await
         };
         self.guard.armed = false;
-        let place = || format!("{}: {}", self.guard.connection.peer, self.what);
+        let place = || format!("{}: {}", self.guard.connection.handle.peer, self.what);
         match result {
             Ok(Ok(body)) => Ok(body),
             Ok(Err(error)) => Err(Error::call(&error, place())),
@@ -485,7 +503,7 @@ impl Drop for AbandonGuard {
     fn drop(&mut self) {
         if self.armed {
             // A full channel is no harm: the answer then finds no receiver and is dropped.
-            let _ = self.connection.commands.try_send(Command::Abandon(self.id));
+            let _ = self.connection.handle.commands.try_send(Command::Abandon(self.id));
         }
     }
 }

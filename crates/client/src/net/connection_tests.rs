@@ -160,7 +160,7 @@ async fn a_request_that_comes_as_the_connection_ends_is_answered() {
     let (connection, _gate) = connect(&broker).await;
     let version = connection.version::<FindCoordinatorRequest>(ApiKey::FIND_COORDINATOR, 99, Instant::now() + LONG);
     let frame = frame::encode_request(&find("late"), version.await.unwrap(), 1, &Str::from_static("test")).unwrap();
-    let permit = connection.commands.reserve().await.unwrap();
+    let permit = connection.handle.commands.reserve().await.unwrap();
     drop(broker);
     tokio::time::timeout(LONG, connection.closed()).await.expect("the broker is gone");
     let call = Call { correlation_id: 1, frame, deadline: Instant::now() + LONG, answered: true };

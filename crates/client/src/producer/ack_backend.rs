@@ -1,7 +1,9 @@
 //! How acknowledgements get into a transaction. Native (KIP-1289 draft): to the leaders of the source partitions.
 
 use super::ledger_backend::{Commit, SealError};
-use crate::acknowledgements::{ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition, TransactionEnd};
+use crate::acknowledgements::{
+    ShareAcknowledgementBatch, ShareAcknowledgements, ShareGroupMetadata, TopicIdPartition, TransactionEnd,
+};
 use crate::ledger::{LedgerMember, LedgerPart};
 use crate::net::{Cluster, CoordinatorKind, Purpose};
 use crate::{Error, ErrorKind, Result};
@@ -139,7 +141,8 @@ pub(super) struct NativeBackend {
     key: ApiKey,
 }
 
-type Parts = BTreeMap<TopicIdPartition, Vec<AcknowledgementBatch>>;
+/// In the order of share-partitions.
+type Parts = Vec<(TopicIdPartition, Vec<AcknowledgementBatch>)>;
 
 impl NativeBackend {
     pub(super) fn new(cluster: Arc<Cluster>, key: i16) -> Self {
@@ -167,15 +170,16 @@ impl NativeBackend {
 
     async fn stage_now(&self, staging: &Staging, acks: &ShareAcknowledgements, deadline: Instant) -> Result<Refusals> {
         if !staging.v2 {
-            self.enrol(staging, acks, deadline).await?;
+            Box::pin(self.enrol(staging, acks, deadline)).await?;
         }
         let mut refusals = self.round(staging, parts(acks, |_| true), deadline).await?;
         // A leader that had moved did not act; its part goes to the new one, once.
         let again: BTreeSet<TopicIdPartition> = refusals.iter().filter(|(_, e)| moved(e)).map(|(tp, _)| *tp).collect();
         if !again.is_empty() {
-            self.forget_leaders(again.iter(), deadline).await?;
+            Box::pin(self.forget_leaders(again.iter(), deadline)).await?;
             refusals.retain(|tp, _| !again.contains(tp));
-            refusals.extend(self.round(staging, parts(acks, |tp| again.contains(&tp)), deadline).await?);
+            let round = self.round(staging, parts(acks, |tp| again.contains(&tp)), deadline);
+            refusals.extend(Box::pin(round).await?);
         }
         Ok(refusals)
     }
@@ -218,15 +222,15 @@ impl NativeBackend {
 
     /// Sends each leader its part, all at once.
     async fn round(&self, staging: &Staging, parts: Parts, deadline: Instant) -> Result<Refusals> {
-        let unknown: Vec<&TopicIdPartition> = parts.keys().filter(|tp| self.cluster.leader(**tp).is_none()).collect();
-        if !unknown.is_empty() {
-            self.forget_leaders(unknown.into_iter(), deadline).await?;
+        let unknown = |(tp, _): &&(TopicIdPartition, _)| self.cluster.leader(*tp).is_none();
+        if parts.iter().any(|part| unknown(&part)) {
+            Box::pin(self.forget_leaders(parts.iter().filter(unknown).map(|(tp, _)| tp), deadline)).await?;
         }
         let mut refusals = Refusals::new();
         let mut by_leader: BTreeMap<i32, Parts> = BTreeMap::new();
         for (tp, batches) in parts {
             match self.cluster.leader(tp) {
-                Some(leader) => drop(by_leader.entry(leader.id).or_default().insert(tp, batches)),
+                Some(leader) => by_leader.entry(leader.id).or_default().push((tp, batches)),
                 None => {
                     let what = self.place(&tp);
                     refusals.insert(tp, Error::broker(ErrorCode::LEADER_NOT_AVAILABLE, what, None));
@@ -234,7 +238,7 @@ impl NativeBackend {
             }
         }
         let call = |(leader, parts): (i32, Parts)| {
-            let partitions: Vec<TopicIdPartition> = parts.keys().copied().collect();
+            let partitions: Vec<TopicIdPartition> = parts.iter().map(|(tp, _)| *tp).collect();
             let request = request(staging, parts);
             let (cluster, api) = (Arc::clone(&self.cluster), (self.key, TxnShareAcknowledgeRequest::MAX_VERSION));
             async move {
@@ -354,28 +358,32 @@ async fn call_leader(
 
 /// Those of the acknowledgements that are `wanted`, as they go on the wire.
 fn parts(acks: &ShareAcknowledgements, wanted: impl Fn(TopicIdPartition) -> bool) -> Parts {
-    let mut parts = Parts::new();
-    for (tp, batch) in acks.iter().filter(|(tp, _)| wanted(*tp)) {
-        parts.entry(tp).or_default().push(AcknowledgementBatch {
-            first_offset: batch.first_offset(),
-            last_offset: batch.last_offset(),
-            acknowledge_types: batch.types().iter().map(|t| t.code()).collect(),
-            ..AcknowledgementBatch::default()
-        });
-    }
-    parts
+    let batch = |batch: &ShareAcknowledgementBatch| AcknowledgementBatch {
+        first_offset: batch.first_offset(),
+        last_offset: batch.last_offset(),
+        acknowledge_types: batch.types().iter().map(|t| t.code()).collect(),
+        ..AcknowledgementBatch::default()
+    };
+    acks.partitions().filter(|tp| wanted(*tp)).map(|tp| (tp, acks.batches(tp).map(batch).collect())).collect()
 }
 
 fn request(staging: &Staging, parts: Parts) -> TxnShareAcknowledgeRequest {
-    let mut topics: BTreeMap<Uuid, Vec<AcknowledgePartition>> = BTreeMap::new();
-    for (tp, batches) in parts {
-        topics.entry(tp.topic_id).or_default().push(AcknowledgePartition {
+    let mut topics: Vec<AcknowledgeTopic> = Vec::new();
+    for (tp, acknowledgement_batches) in parts {
+        let row = AcknowledgePartition {
             partition_index: tp.partition,
-            acknowledgement_batches: batches,
+            acknowledgement_batches,
             ..AcknowledgePartition::default()
-        });
+        };
+        match topics.last_mut().filter(|topic| topic.topic_id == tp.topic_id) {
+            Some(topic) => topic.partitions.push(row),
+            None => topics.push(AcknowledgeTopic {
+                topic_id: tp.topic_id,
+                partitions: vec![row],
+                ..AcknowledgeTopic::default()
+            }),
+        }
     }
-    let row = |(topic_id, partitions)| AcknowledgeTopic { topic_id, partitions, ..AcknowledgeTopic::default() };
     TxnShareAcknowledgeRequest {
         transactional_id: Some(staging.transactional_id.clone()),
         group_id: Str::from(staging.member.group_id()),
@@ -383,7 +391,7 @@ fn request(staging: &Staging, parts: Parts) -> TxnShareAcknowledgeRequest {
         producer_epoch: staging.identity.epoch,
         member_id: Str::from(staging.member.member_id()),
         member_epoch: staging.member.member_epoch(),
-        topics: topics.into_iter().map(row).collect(),
+        topics,
         ..TxnShareAcknowledgeRequest::default()
     }
 }
@@ -405,12 +413,15 @@ fn judge(
     for topic in &response.responses {
         for p in &topic.partitions {
             let tp = TopicIdPartition { topic_id: topic.topic_id, partition: p.partition_index };
-            answers.insert(tp, (p.error_code, p.error_message.as_ref().map(ToString::to_string)));
+            answers.insert(tp, p);
         }
     }
     let refusal = |tp: &TopicIdPartition| match answers.get(tp) {
-        Some((ErrorCode::NONE, _)) => None,
-        Some((code, detail)) => Some((*tp, Error::broker(*code, place(tp), detail.as_deref()))),
+        Some(p) if p.error_code.is_ok() => None,
+        Some(p) => {
+            let detail = p.error_message.as_ref().map(|message| message.as_str());
+            Some((*tp, Error::broker(p.error_code, place(tp), detail)))
+        }
         None => {
             let text = format!("{}: the broker's answer leaves the partition out", place(tp));
             Some((*tp, Error::new(ErrorKind::Protocol, text).after_sending()))

@@ -71,9 +71,18 @@ impl ShareConsumer {
 
     /// Partitions to have in the session with a node.
     pub(super) fn wanted_partitions(&self, node: i32, now: Instant) -> BTreeSet<TopicIdPartition> {
-        let led = |tp: &&TopicIdPartition| self.leaders.get(tp).is_some_and(|l| l.id == node);
-        let ready = |tp: &&TopicIdPartition| self.paused.get(tp).is_none_or(|until| *until <= now);
-        self.assignment.iter().filter(led).filter(ready).copied().collect()
+        self.wanted(node, now).copied().collect()
+    }
+
+    /// Whether there are such.
+    pub(super) fn wants_any(&self, node: i32, now: Instant) -> bool {
+        self.wanted(node, now).next().is_some()
+    }
+
+    fn wanted(&self, node: i32, now: Instant) -> impl Iterator<Item = &TopicIdPartition> {
+        let led = move |tp: &&TopicIdPartition| self.leaders.get(tp).is_some_and(|l| l.id == node);
+        let ready = move |tp: &&TopicIdPartition| self.paused.get(tp).is_none_or(|until| *until <= now);
+        self.assignment.iter().filter(led).filter(ready)
     }
 
     fn plan_node(&mut self, node: i32, now: Instant) -> Option<Action> {
@@ -89,19 +98,17 @@ impl ShareConsumer {
         if open && let Some(group) = self.next_group(node, now) {
             return Some(self.send_group(node, group));
         }
-        let wanted = if self.closing { BTreeSet::new() } else { self.wanted_partitions(node, now) };
+        let wanted = !self.closing && self.wants_any(node, now);
         let fetch = self.fetch_wait(node, now).filter(|_| self.may_fetch(node, now));
-        if open && wanted.is_empty() && (self.closing || members) && !self.paused_here(node) {
+        if open && !wanted && (self.closing || members) && !self.paused_here(node) {
             return Some(self.send_final(node));
         }
         // A fetch cannot carry renewals, and one follows the other while the application waits: renewals go first.
-        if open && !wanted.is_empty() && fetch.is_some() && self.table.renewal_pending(node) {
+        if open && wanted && fetch.is_some() && self.table.renewal_pending(node) {
             return self.send_pending(node, now);
         }
-        if !wanted.is_empty()
-            && let Some(wait) = fetch
-        {
-            return Some(self.send_fetch(node, &wanted, wait));
+        if wanted && let Some(wait) = fetch {
+            return Some(self.send_fetch(node, &self.wanted_partitions(node, now), wait));
         }
         if open && self.acks_overdue(node, now) {
             return self.send_pending(node, now);
@@ -141,8 +148,7 @@ impl ShareConsumer {
         if self.nodes.values().any(busy) {
             return false;
         }
-        let able: Vec<i32> =
-            self.nodes.keys().copied().filter(|n| !self.wanted_partitions(*n, now).is_empty()).collect();
+        let able: Vec<i32> = self.nodes.keys().copied().filter(|n| self.wants_any(*n, now)).collect();
         let next = able.iter().find(|n| **n > self.turn).or(able.first());
         if next == Some(&node) {
             self.turn = node;

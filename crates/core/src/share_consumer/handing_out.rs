@@ -182,7 +182,7 @@ impl ShareConsumer {
         if !self.config.record_limit {
             return self.config.max_wait;
         }
-        let others = self.nodes.iter().filter(|(id, _)| **id != node && !self.wanted_partitions(**id, now).is_empty());
+        let others = self.nodes.iter().filter(|(id, _)| **id != node && self.wants_any(**id, now));
         let (count, promising) = others.fold((0, false), |(n, any), (_, other)| (n + 1, any || !other.empty));
         if promising { Duration::ZERO } else { self.config.max_wait / (count + 1) }
     }
