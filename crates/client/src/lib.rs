@@ -48,8 +48,14 @@
 //! A share consumer has `tracing` spans at level debug: `share_poll`, `share_fetch`, `share_acknowledge` and
 //! `share_group_heartbeat`, with OpenTelemetry's names (`messaging.system`, `messaging.operation.name` and `.type`,
 //! `messaging.consumer.group.name`, `messaging.batch.message_count`) and `member`, `broker`, `session_epoch`,
-//! `member_epoch`. Single records have none, as they cost nothing otherwise. Warnings tell of topics that are waited for and
+//! `member_epoch`. A producer has `produce` for each request, `transaction_acknowledge` and `transaction_end`. Single records have none, as they cost nothing otherwise. Warnings tell of topics that are waited for and
 //! of memberships that were lost, errors of corrupt batches and of brokers that answer nonsense.
+//!
+//! # Metrics
+//!
+//! `metrics()` of consumers and producers answers counters and gauges under Java's names. With the cargo feature `metrics` each
+//! tells them every 5 s to the recorder that the application has installed for the `metrics` crate, with the labels `group`
+//! and `client-id`, and `MetricsSnapshot::publish` does so at once.
 //!
 //! # Dropped futures
 //!
@@ -62,6 +68,8 @@ mod alarm;
 pub mod config;
 pub mod consumer;
 pub mod error;
+#[cfg(feature = "metrics")]
+mod facade;
 pub mod ledger;
 mod metrics;
 pub mod net;

@@ -10,7 +10,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("metadata.recovery.strategy", "bootstrap.servers are asked whenever no known broker answers"),
     ("metadata.recovery.rebootstrap.trigger.ms", "bootstrap.servers are asked whenever no known broker answers"),
     ("metadata.cluster.check.enable", "brokers are not told whom the client takes them for"),
-    ("metric.reporters", "read the client's metrics()"),
+    ("metric.reporters", "read the client's metrics(), or take the cargo feature metrics"),
     ("enable.metrics.push", "read the client's metrics(): they are not sent to brokers"),
     ("metrics.num.samples", "averages, maxima and rates are of the last 30 to 60 seconds"),
     ("metrics.sample.window.ms", "averages, maxima and rates are of the last 30 to 60 seconds"),

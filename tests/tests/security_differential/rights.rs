@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{embedded, real, user};
 use kafka_share_broker::{self as broker, EmbeddedBroker};
@@ -346,9 +346,18 @@ fn create_topic(at: SocketAddr, names: &Names) -> Uuid {
         ..Default::default()
     };
     let request = CreateTopicsRequest { topics: vec![topic], timeout_ms: 30_000, ..Default::default() };
-    let answer = Raw::connect(at).expect("connected").latest(&request).expect("an answer");
-    assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
-    answer.topics[0].topic_id
+    let (mut raw, until) = (Raw::connect(at).expect("connected"), Instant::now() + Duration::from_secs(60));
+    loop {
+        let answer = raw.latest(&request).expect("an answer");
+        let code = answer.topics[0].error_code;
+        if code.is_ok() {
+            return answer.topics[0].topic_id;
+        }
+        // A broker that has just started answers before its controller counts it.
+        let early = code == ErrorCode::INVALID_REPLICATION_FACTOR || code.is_retriable();
+        assert!(early && Instant::now() < until, "{}: {code}", names.topic.as_str());
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// Gives the rights of all rounds on a real broker, and waits until it knows them.

@@ -399,7 +399,13 @@ impl ShareConsumerBuilder {
             creates_topics: self.creates_topics,
             ledger: self.ledger,
         };
-        KafkaShareConsumer::start(Arc::new(Shared::new(cluster, machine, options)))
+        let shared = Arc::new(Shared::new(cluster, machine, options));
+        #[cfg(feature = "metrics")]
+        {
+            let (weak, id) = (Arc::downgrade(&shared), shared.cluster.config().client_id.clone());
+            crate::facade::keep_telling(id, move || Some(weak.upgrade()?.snapshot()));
+        }
+        KafkaShareConsumer::start(shared)
     }
 }
 

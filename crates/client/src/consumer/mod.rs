@@ -247,8 +247,7 @@ impl KafkaShareConsumer {
     /// [its guide](crate::ledger).
     #[must_use]
     pub fn metrics(&self) -> MetricsSnapshot {
-        let done = self.shared.with(|m, _| m.settled_elsewhere());
-        self.shared.metrics.snapshot(self.shared.ledger.counts(done))
+        self.shared.snapshot()
     }
 
     /// How its connections stand, for whoever looks for what is wrong; without secrets. What shares a

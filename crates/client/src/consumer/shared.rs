@@ -89,6 +89,12 @@ pub(super) struct Options {
 }
 
 impl Shared {
+    /// All metrics at this moment.
+    pub(super) fn snapshot(&self) -> crate::MetricsSnapshot {
+        let done = self.with(|m, _| m.settled_elsewhere());
+        self.metrics.snapshot(self.ledger.counts(done))
+    }
+
     pub(super) fn new(cluster: Arc<Cluster>, machine: ShareConsumer, options: Options) -> Self {
         Shared {
             owner: cluster.new_session_owner(),

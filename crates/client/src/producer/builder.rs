@@ -225,6 +225,11 @@ impl Settings {
         let transaction = transaction.map(|t| t.with_two_phase_commit(self.two_phase_commit));
         let machine = Machine::new(self.machine, transaction, RandomState::new().hash_one(0));
         let shared = Shared::new(cluster, machine, self.max_block);
+        #[cfg(feature = "metrics")]
+        {
+            let (weak, id) = (Arc::downgrade(&shared), shared.cluster.config().client_id.clone());
+            crate::facade::keep_telling(id, move || Some(weak.upgrade()?.metrics()));
+        }
         let stop = Arc::new(Stop::default());
         handle.spawn(Sender::new(Arc::clone(&shared), Arc::clone(&stop)).run());
         Ok((shared, stop))

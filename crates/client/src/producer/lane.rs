@@ -2,6 +2,7 @@
 //! task, so that a request costs no wake-up of another one but the connection's.
 
 use super::shared::{Shared, failure};
+use super::spans;
 use crate::net::{Purpose, Submitted};
 use crate::{Compression, Result};
 use kafka_share_core::producer::{ProduceDraft, ProduceFailure};
@@ -12,12 +13,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::task::JoinError;
+use tracing::{Instrument, Span};
 
 /// Last Produce version whose partitions must be added to a transaction beforehand.
 const LAST_V1_PRODUCE: i16 = 11;
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-type Handed = std::result::Result<Submitted<ProduceRequest>, ProduceFailure>;
+type Handed = std::result::Result<(Submitted<ProduceRequest>, Span), ProduceFailure>;
 
 /// A request and what became of it.
 pub(super) type Outcome = (u64, std::result::Result<ProduceResponse, ProduceFailure>);
@@ -49,8 +51,9 @@ impl Lane {
                     self.handing = Some((request, handing));
                     break;
                 }
-                Poll::Ready(Ok(submitted)) => {
-                    self.answers.push_back((request, Box::pin(answer(Arc::clone(&self.shared), submitted))));
+                Poll::Ready(Ok((submitted, span))) => {
+                    let answer = answer(Arc::clone(&self.shared), submitted).instrument(span);
+                    self.answers.push_back((request, Box::pin(answer)));
                 }
                 Poll::Ready(Err(failure)) => return Poll::Ready((request, Err(failure))),
             }
@@ -85,9 +88,12 @@ async fn hand_over(node: i32, shared: Arc<Shared>, draft: ProduceDraft) -> Hande
         _ => tokio::spawn(async move { draft.encode() }).await.unwrap_or_else(|error| Err(not_encoded(&error))),
     };
     let (body, sent, encoded) = encoded?;
+    let span = spans::produce(node);
+    spans::counted(&span, (sent.records + sent.retried) as u64);
     shared.metrics.sent(&sent);
     shared.with(|s| s.machine.handle_encoded(encoded));
-    submit(node, &shared, body, v2).await.map_err(|error| failure(&error))
+    let submitted = submit(node, &shared, body, v2).instrument(span.clone()).await;
+    submitted.map(|submitted| (submitted, span)).map_err(|error| failure(&error))
 }
 
 fn not_encoded(error: &JoinError) -> ProduceFailure {

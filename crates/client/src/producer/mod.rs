@@ -15,6 +15,7 @@ mod sender;
 mod session;
 mod share_acknowledger;
 mod shared;
+mod spans;
 mod transactional;
 mod work;
 

@@ -8,6 +8,7 @@ use super::metrics::Call;
 use super::record::ProducerRecord;
 use super::sender::Stop;
 use super::shared::{Shared, transaction_error};
+use super::spans;
 use crate::acknowledgements::{
     ShareAcknowledgements, ShareGroupMetadata, StagedPart, TopicIdPartition, TransactionEnd,
 };
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::Instrument;
 
 /// Last EndTxn version without a new epoch in its answer.
 const LAST_V1_END_TXN: i16 = 4;
@@ -386,7 +388,7 @@ impl TransactionalProducer {
         self.shared.with(|s| s.machine.seal_all());
         self.shared.work.notify_one();
         let started = Instant::now();
-        let result = self.backend.stage(&staging, &acks, deadline).await;
+        let result = self.backend.stage(&staging, &acks, deadline).instrument(spans::stage(member, acks.len())).await;
         let staged = result.as_ref().is_ok_and(Refusals::is_empty);
         self.shared.metrics.share_acks(acks.len(), started.elapsed(), staged);
         let error = match result {
@@ -436,6 +438,10 @@ impl TransactionalProducer {
     /// for its age; nothing is committed then. [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) where the answer is
     /// missing at the time limit: only `commit_transaction` again can tell. Fatal, where the producer is fenced.
     pub async fn commit_transaction(&self) -> Result<()> {
+        self.commit().instrument(spans::end("commit")).await
+    }
+
+    async fn commit(&self) -> Result<()> {
         let _time = self.shared.metrics.time(Call::Commit);
         self.check_not_abandoned()?;
         let deadline = self.shared.block_deadline();
@@ -494,6 +500,10 @@ impl TransactionalProducer {
     /// A commit of unknown outcome must be repeated, not aborted. Fatal, where the producer is fenced. Timeouts are
     /// retriable.
     pub async fn abort_transaction(&self) -> Result<()> {
+        self.abort().instrument(spans::end("abort")).await
+    }
+
+    async fn abort(&self) -> Result<()> {
         let _time = self.shared.metrics.time(Call::Abort);
         let deadline = self.shared.block_deadline();
         let _turn = self.turn(deadline).await?;

@@ -2,7 +2,8 @@
 
 use crate::log::Log;
 use crate::support::{GROUP, LONG, Mode, Rig, SHORT};
-use kafka_share::AckType;
+use kafka_share::{AckType, ProducerRecord, ShareAcknowledgements, TransactionalProducer};
+use std::sync::Arc;
 use tracing::Level;
 
 #[tokio::test]
@@ -46,6 +47,35 @@ async fn requests_and_polls_have_spans_with_the_names_of_opentelemetry() {
 }
 
 #[tokio::test]
+async fn transactions_have_spans_too() {
+    let log = Log::start();
+    let rig = Rig::new(1).await;
+    rig.produce(0..3).await;
+    let consumer = rig.consumer(Mode::Explicit);
+    let records = rig.receive(&consumer, 3).await;
+    let producer = TransactionalProducer::builder("", "spans").cluster(Arc::clone(&rig.cluster)).build().unwrap();
+    producer.init_transactions().await.unwrap();
+    producer.begin_transaction().unwrap();
+    drop(producer.send(ProducerRecord::new("orders").value("out")).await.unwrap());
+    let acks = ShareAcknowledgements::from_records(&records[0], AckType::Accept).unwrap();
+    producer.send_share_acks_to_transaction(acks, &consumer.share_group_metadata().unwrap()).await.unwrap();
+    producer.commit_transaction().await.unwrap();
+    producer.begin_transaction().unwrap();
+    producer.abort_transaction().await.unwrap();
+    let ends: Vec<_> =
+        log.spans("transaction_end").iter().map(|s| s.fields["messaging.operation.name"].clone()).collect();
+    assert_eq!(ends, ["commit", "abort"]);
+    let staged = log.spans("transaction_acknowledge");
+    let field = |name: &str| staged[0].fields.get(name).map(String::as_str);
+    assert_eq!((staged.len(), field("messaging.batch.message_count")), (1, Some("3")));
+    assert_eq!(field("messaging.consumer.group.name"), Some(GROUP));
+    // Of the three that were consumed, and of one in the transaction.
+    let counts = log.spans("produce").into_iter().map(|s| s.fields["messaging.batch.message_count"].clone());
+    assert_eq!(counts.map(|n| n.parse::<u32>().unwrap()).sum::<u32>(), 4);
+    consumer.close(LONG).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_topic_that_is_waited_for_is_named_once() {
     let log = Log::start();
     let rig = Rig::new(1).await;
@@ -59,7 +89,7 @@ async fn a_topic_that_is_waited_for_is_named_once() {
     let topics: Vec<_> = told.iter().map(|e| e.fields["topic"].as_str()).collect();
     assert_eq!(topics, ["nowhere"]);
     assert_eq!(told[0].level, Some(Level::WARN));
-    let admin = kafka_share::Admin::on(std::sync::Arc::clone(&rig.cluster));
+    let admin = kafka_share::Admin::on(Arc::clone(&rig.cluster));
     admin.create_topic(kafka_share::admin::NewTopic::new("nowhere", 1)).await.unwrap();
     let end = std::time::Instant::now() + LONG;
     while log.events("exists now").is_empty() {
