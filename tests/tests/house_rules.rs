@@ -13,9 +13,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("connect", &["client", "core", "messages", "wire"]),
     ("broker", &["messages", "wire"]),
     ("conformance", &["client", "messages", "wire"]),
+    ("judge", &["client", "broker", "messages", "wire"]),
     ("bench", &["wire", "messages", "core", "client", "broker", "connect"]),
     ("simulation", &["core", "client", "broker"]),
-    ("cli", &["wire", "messages", "core", "client", "connect", "broker", "conformance"]),
+    ("cli", &["wire", "messages", "core", "client", "connect", "broker", "conformance", "judge"]),
 ];
 
 /// Crates outside the workspace that a crate must not use, so that its machines stay free of clocks and sockets.

@@ -1,4 +1,6 @@
-//! `kshare conformance`: judges a broker, case by case.
+//! `kshare conformance`: judges a broker, case by case, or a client, scenario by scenario.
+
+mod client;
 
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
@@ -21,8 +23,13 @@ Examples:
   kshare conformance --bootstrap-server HOST:9092 --report junit --out report.xml
   kshare conformance --bootstrap-server HOST:9092 --report html --out report.html
   kshare conformance --bootstrap-server HOST:9092 --id SHARE-SESSION
+  kshare conformance --client 'kshare consume {topic} --group {group} --bootstrap-server {bootstrap}'
 
-Exit code 1 if a case failed."
+--client judges a share consumer instead: it is started anew for each of a dozen scenarios, on an embedded broker, and what it
+sends is checked. The program is to consume the topic in the group and to accept every record, until SIGTERM or the end of its
+standard input; then it closes its consumer and ends with exit code 0, within 15 s.
+
+Exit code 1 if a case or scenario failed."
 )]
 pub(crate) struct ConformanceArgs {
     /// Brokers to judge, as host:port[,host:port..]; an embedded broker by default
@@ -43,6 +50,9 @@ pub(crate) struct ConformanceArgs {
     /// Cases that run side by side
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     side_by_side: u16,
+    /// Judge this client instead of a broker; the words {bootstrap}, {topic} and {group} are replaced
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["bootstrap_server", "id", "kip", "list"])]
+    client: Option<String>,
     /// List the cases and run none
     #[arg(long)]
     list: bool,
@@ -61,6 +71,9 @@ enum Form {
 }
 
 pub(crate) async fn run(args: ConformanceArgs) -> Result<(), Failure> {
+    if let Some(command) = &args.client {
+        return client::run(command, &args).await;
+    }
     let chosen = choose(&args)?;
     if args.list {
         for case in &chosen {
@@ -121,12 +134,18 @@ async fn judge(servers: &str, name: &str, args: &ConformanceArgs, chosen: &[Case
 }
 
 fn write(args: &ConformanceArgs, report: &Report) -> Result<(), Failure> {
-    let text = match args.report {
-        Form::Text => report.text(),
-        Form::Json => report.json(),
-        Form::Junit => report.junit(),
-        Form::Html => report.html(),
-    };
+    put(
+        args,
+        match args.report {
+            Form::Text => report.text(),
+            Form::Json => report.json(),
+            Form::Junit => report.junit(),
+            Form::Html => report.html(),
+        },
+    )
+}
+
+fn put(args: &ConformanceArgs, text: String) -> Result<(), Failure> {
     match &args.out {
         Some(path) => std::fs::write(path, text).map_err(|e| Failure::usage(format_args!("{}: {e}", path.display()))),
         None => {
